@@ -1,4 +1,4 @@
-"""Makes the fixtures of session.py and clients.py known to every test here, and says more of a failure."""
+"""Gives all tests here the fixtures of session.py and clients.py, and adds details to the report of a failure."""
 
 import json
 import pathlib
@@ -10,18 +10,19 @@ from support.clients import open_peer, peer, shared_peer  # noqa: F401
 from support.logind import logind  # noqa: F401
 from support.session import new_session, session, shared_session, stage, unlocked  # noqa: F401
 
-# A test may use what the test of another room has, for example its stand-ins.
+# A test may use helpers from another room, for example stand-ins.
 sys.path += [str(room) for room in sorted(pathlib.Path(__file__).parent.iterdir()) if room.is_dir()]
 
 
 def pytest_make_parametrize_id(config, val, argname):
-    """Short names: pytest puts them into the environment, and what is too long there keeps every program from starting."""
+    """Shortens the names of parameters. pytest puts a test's name into the environment, and a very long name would
+    prevent programs from starting."""
     return f"{len(val)}-{argname}" if isinstance(val, bytes | str) and len(val) > 64 else None
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Puts what the session was like beside a failure, while it is still there."""
+    """Adds the state of the session to a failed test's report, while the session still runs."""
     report = (yield).get_result()
     if call.when != "call" or not report.failed:
         return

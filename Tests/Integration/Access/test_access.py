@@ -1,4 +1,6 @@
-"""Items that ask for the person, or for a passphrase of their own: through any client, and for that client alone."""
+"""Items that require the person's presence or a passphrase of their own. Access holds for any client library, and only
+for the client that asked.
+"""
 
 import pytest
 from gi.repository import GLib
@@ -45,7 +47,7 @@ def test_both_must_choose_the_same(opened):
     person.expect("Password: ").type("the secret").expect("Choose a passphrase").type("one").expect("again").type("two")
     person.expect("not the same").expect("Choose a passphrase").press("c")
     person.output()
-    # secret-tool ends as if it were stored: libsecret takes a dismissed prompt of CreateItem for no error.
+    # secret-tool reports success here, because libsecret takes a dismissed prompt of CreateItem for no error.
     assert opened.status()["items"] == 0
 
 
@@ -104,7 +106,7 @@ def test_conditions_and_a_passphrase(opened):
     person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame").output()
     person = lookup(opened, "k", "v").expect("login password").type(opened.password)
     assert person.expect("assphrase").type("open sesame").last_line() == "the secret"
-    # The first that is not given ends it.
+    # The first condition that the person fails ends the prompt.
     person = lookup(opened, "k", "v").expect("login password").press("c")
     assert "assphrase" not in person.output() and person.status == 1
     person = lookup(opened, "k", "v").expect("login password").type(opened.password).expect("assphrase").press("c")
@@ -112,7 +114,7 @@ def test_conditions_and_a_passphrase(opened):
 
 
 def test_without_a_reader_a_finger_is_not_enough(opened):
-    """The stack that denies is what a machine without a reader has."""
+    """On a machine without a reader, the PAM stack denies, as the stack does here."""
     opened.store("either", "k", "or", REQUIRE, "biometry-any,or,device-passcode")
     opened.store("both", "k", "and", REQUIRE, "biometry-any,device-passcode")
     opened.store("finger", "k", "finger", REQUIRE, "biometry-any")
@@ -166,7 +168,7 @@ def test_the_command_line_says_what_is_wrong(opened):
 
 @pytest.fixture
 def guarded(opened, peer):
-    """An item that asks for the person, whom a stack finds there without a question."""
+    """An item that requires the person's presence. The PAM stack confirms the presence without a question."""
     (opened.root / "pam.d/latchkey-presence").write_text("auth required pam_permit.so\naccount required pam_permit.so\n")
     return peer.create("the secret", {"k": "v", REQUIRE: PRESENCE})
 
@@ -176,7 +178,7 @@ def test_it_is_locked_until_it_is_unlocked_itself(peer, guarded):
     assert peer.get(guarded, ITEM, "Locked") is True
     assert peer.get(guarded, ITEM, "Label") == "Test" and peer.get(guarded, ITEM, "Attributes") == {"k": "v"}
     assert peer.read_error(guarded) == IS_LOCKED
-    # Whoever unlocks collections only gets no further, and does not wait either.
+    # A client that unlocks only the collection still cannot read the item. Its call does not wait either.
     assert peer.unlock(LOGIN) == ([LOGIN], NOTHING)
     assert peer.get(LOGIN, COLLECTION, "Locked") is False
     assert peer.read_error(guarded) == IS_LOCKED
@@ -240,7 +242,7 @@ def test_a_lock_ends_its_prompt_and_what_waits_for_one(opened, peer):
     waiting.expect("Password: ").type("waiting")
     wait_until(lambda: len(peer.prompts()) == 2, "the second prompt")
     opened.lock()
-    # What is asked now is for the session, and another question.
+    # This prompt unlocks the session. The question about the item has ended.
     person.expect("wants access to your secrets").expect("login password").press("c")
     assert "the secret" not in person.output() and person.status == 1
     waiting.output()
@@ -270,7 +272,7 @@ def test_nothing_is_written_over_without_it(peer, guarded):
     peer.write(guarded, "newer")
     peer.prompt(peer.unlock(guarded)[1])
     assert peer.read(guarded) == b"newer"
-    # The label is what a person is asked by.
+    # A prompt shows the label, so a change of the label needs access too.
     with pytest.raises(Failure, match="IsLocked"):
         peer.set(guarded, ITEM, "Label", "s", "Other")
     with pytest.raises(Failure, match="IsLocked"):
@@ -279,7 +281,7 @@ def test_nothing_is_written_over_without_it(peer, guarded):
     peer.prompt(peer.unlock(guarded)[1])
     peer.set(guarded, ITEM, "Label", "s", "Other")
     assert peer.get(guarded, ITEM, "Label") == "Other" and peer.read_error(guarded) == IS_LOCKED
-    # Its end asks for nothing.
+    # Deletion of the item requires nothing.
     peer.call(guarded, ITEM, "Delete")
     assert peer.search({"k": "v"}) == ([], [])
 
@@ -305,7 +307,7 @@ def test_the_screen_is_locked_while_it_is_asked(opened, peer):
 
 @pytest.mark.night("prompters")
 def test_two_clients_are_asked_one_after_the_other(opened, peer):
-    """Each on a terminal of its own, and each gets what its own answer opens."""
+    """Each person answers on a terminal of their own. Each answer unlocks only the item of its own client."""
     store(opened, "first secret", "one", "k", "v", label="First")
     store(opened, "second secret", "two", "k", "w", label="Second")
     first = lookup(opened, "k", "v").expect("assphrase").expect("First")

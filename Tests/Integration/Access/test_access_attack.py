@@ -1,4 +1,4 @@
-"""Items that ask for something, and somebody who has all the files and keys: what is left is the passphrase."""
+"""An attacker has all the files and keys of the vault. Only the passphrase of an item still protects that item."""
 
 import itertools
 import sqlite3
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.night("vault")
 
 
 def opens(key, sealed, associated):
-    """What one key makes of a sealed value, or None."""
+    """The plain text if the key opens the sealed value, else None."""
     try:
         return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed[24:], associated, sealed[:24], key)
     except nacl.exceptions.CryptoError:
@@ -26,7 +26,8 @@ def opens(key, sealed, associated):
 
 
 def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
-    """Root, tiers, classes, the device's share, the item's own: whoever has the login password has them all."""
+    """The keys are the root key, the keys of tiers and classes, the device's share and the item's own key. The login
+    password gives all of them."""
     store(opened, "the dearest secret", "open sesame", "k", "v", label="Bank")
     opened.store("free", "k", "w")
     opened.stop_daemon()
@@ -44,7 +45,7 @@ def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
     def with_passphrase(key, more):
         return kdf(key, "item-passphrase", vault.id, row["uuid"], more)
 
-    # The way that is tried is the right one: the free item opens so, and this one with its passphrase.
+    # The control: the same way opens the free item, and opens this item with its passphrase.
     assert opens(keys["key of item 2"], free["secret"], vault.bindings[2])[4:8] == b"free"
     right = with_passphrase(keys["key of item 1"], argon2id("open sesame", salt, passes, memory))
     bound = vault.bindings[1] + row["passphrase"]
@@ -57,7 +58,7 @@ def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
             for column in (row["passphrase"], b"", bytes([1, 0])):
                 assert opens(candidate, row["secret"], vault.bindings[1] + column) is None, name
                 tried += 1
-    # Nor do two of them together.
+    # Two keys together open nothing either.
     some = {key.value for key in vault.keys if key.kind in ("root", "tier", "class", "metadata", "share", "item")}
     for first, second in itertools.permutations(some, 2):
         assert opens(with_passphrase(first, second), row["secret"], bound) is None
@@ -78,7 +79,8 @@ ACCESS = {
 
 @pytest.fixture(scope="module")
 def stocked(shared_session):
-    """Bank and Shop have a passphrase, Seat asks for the person, Free for nothing, as the one beside it."""
+    """Bank and Shop have a passphrase. Seat requires the person's presence. Free and the item beside it require
+    nothing."""
     session = shared_session
     ask_on_terminals(session, agreeing=True)
     (session.root / "pam.d/latchkey-presence").write_text("auth required pam_permit.so\n")
@@ -95,7 +97,7 @@ def stocked(shared_session):
 
 
 def alter(session, label, column, value, fix=True):
-    """Writes into an item's row while nobody uses the vault, and fixes its check sum as an attacker would."""
+    """Stops the daemon, writes into an item's row, and corrects the check sum as an attacker would."""
     names = session.numbers
     if session.daemon_pid():
         session.stop_daemon()
@@ -118,7 +120,7 @@ def alter(session, label, column, value, fix=True):
 
 
 def refused(session, label):
-    """The one whose row was altered is not given out, others are, and the person can find out."""
+    """The vault does not return the altered item. It returns the other items, and the person can find out why."""
     for name in ("Bank", "Seat", "Free"):
         if name != label and name != "Bank":
             assert session.lookup("k", name.lower()) == f"of {name}"
@@ -126,7 +128,7 @@ def refused(session, label):
         person = lookup(session, "k", "bank").expect("assphrase").type("open sesame")
         assert person.last_line() == "of Bank"
     assert session.lookup("k", "beside") == "beside"
-    # Nor does a prompt come up that could be answered in vain: there is nothing to lock open.
+    # No prompt appears either, because no answer could open the item.
     assert not session.lookup("k", label.lower())
     done = session.run("latchkey", "get", "k=" + label.lower())
     assert done.returncode == 1 and f"of {label}" not in done.stdout + done.stderr
@@ -144,7 +146,7 @@ def test_access_control_that_was_altered(stocked, how):
 
 @pytest.mark.parametrize("label, value", [("Bank", "Free"), ("Seat", "Free"), ("Free", "Seat"), ("Seat", "Bank")])
 def test_flags_of_another_item(stocked, label, value):
-    """The flags are sealed with label and attributes, so the other item's label and attributes come along."""
+    """The flags are sealed together with label and attributes, so the test copies all three from the other item."""
     alter(stocked, label, "metadata", value)
     refused(stocked, label)
 
@@ -155,7 +157,8 @@ def test_an_altered_row_with_its_former_check_sum(stocked):
 
 
 def test_another_salt_opens_nothing(stocked):
-    """Another salt looks like a wrong passphrase: what the salt is bound to opens only with the right one."""
+    """Another salt looks like a wrong passphrase, because the salt is sealed with data that only the right passphrase
+    opens."""
     alter(stocked, "Bank", "passphrase", "Shop")
     person = lookup(stocked, "k", "bank").expect("assphrase").type("open sesame").expect("not right").press("c")
     assert "of Bank" not in person.output() and person.status == 1
@@ -170,5 +173,6 @@ def test_a_secret_of_another_item_behind_the_same_question(stocked, column, told
     if told:
         person.expect(told).press("c")
     assert "of Shop" not in person.output() and person.status == 1
-    # A secret that does not open is a wrong passphrase to all that can be told; a key that does not is damage.
+    # The vault cannot tell a secret that does not open from a wrong passphrase. It reports a key that does not open as
+    # damage.
     assert stocked.status()["problems"] == ([] if told else ["vault.db: an item key does not open"])

@@ -1,5 +1,6 @@
-"""The requirements of an item change after the person meets its present requirements. A read may be repeated without a
-question."""
+"""A person can change the requirements of an item after meeting the present ones. A client can read again for some time
+without a question.
+"""
 
 import pytest
 from gi.repository import GLib
@@ -17,7 +18,7 @@ ALLOW = "auth required pam_permit.so\naccount required pam_permit.so\n"
 
 @pytest.fixture
 def guarded(opened, peer):
-    """An item that asks for the person, whom a stack finds there without a question."""
+    """An item that requires the person's presence. The PAM stack confirms the presence without a question."""
     (opened.root / "pam.d/latchkey-presence").write_text(ALLOW)
     return peer.create("the secret", {"k": "v", REQUIRE: PRESENCE})
 
@@ -65,7 +66,7 @@ def test_nothing_is_weakened_without_an_answer(opened, peer, guarded):
         prompt = change(peer, guarded, **values)
         assert prompt != NOTHING and peer.prompt(prompt) == (True, "o", NOTHING)
     assert access(peer, guarded) == ("when-unlocked", PRESENCE) and peer.read_error(guarded) == IS_LOCKED
-    # A grant to read is none to change what is asked for.
+    # A grant to read does not allow a change of the requirements.
     (opened.root / "pam.d/latchkey-presence").write_text(ALLOW)
     peer.prompt(peer.unlock(guarded)[1])
     prompt = change(peer, guarded, require="")
@@ -83,7 +84,7 @@ def test_the_item_is_deleted_while_it_is_asked_for(opened, peer):
 
 
 def test_the_item_is_locked_while_it_is_asked_for(opened, peer):
-    """What was shown before a lock is not to count after it."""
+    """An answer to a prompt from before a lock does not count after the lock."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
     person = edit(opened, "--require", "none").expect("login password")
     (item,) = peer.search({"k": "v"})[1]
@@ -127,13 +128,13 @@ def test_a_passphrase_comes_and_goes(opened, peer):
     person = edit(opened, "--require", PASSPHRASE).expect("Choose a passphrase").type("open sesame").expect("again")
     assert "requirements" in person.type("open sesame").output() and person.status == 0
     assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
-    # Another one: the old one first.
+    # The prompt requires the old passphrase before the new one.
     person = edit(opened, "--new-passphrase").expect("is to get another passphrase from now on").expect("assphrase").type("open sesame")
     person.expect("Choose a passphrase").type("tiger").expect("again").type("tiger")
     assert "Changed" in person.output() and person.status == 0
     person = lookup(opened, "k", "v").expect("assphrase").type("open sesame").expect("not right").expect("assphrase")
     assert person.type("tiger").last_line() == "the secret"
-    # The passphrase stays if only something else changes.
+    # A change of other properties keeps the passphrase.
     person = edit(opened, "--require", f"{PRESENCE},{PASSPHRASE}", "--class", "after-first-unlock")
     person.expect("assphrase").type("tiger")
     assert "Changed" in person.output()
@@ -165,7 +166,7 @@ def test_a_lock_ends_a_change(opened, peer):
     opened.lock()
     assert "Changed" not in person.output() and person.status == 1
     assert peer.prompts() == []
-    # A prompt that its client did not show yet ends as well.
+    # A lock also ends a prompt that its client has not shown yet.
     assert opened.locker().returncode == 0
     change(peer, peer.search({"k": "v"})[1][0], require="")
     assert len(peer.prompts()) == 1
@@ -198,7 +199,7 @@ def test_a_client_reads_again_for_as_long_as_was_shown(opened, peer, guarded):
     for _ in range(3):
         assert peer.read(guarded) == b"the secret"
     assert other.read_error(guarded) == IS_LOCKED
-    # The grant was for reading again, and not for writing.
+    # A grant to read again does not allow writing.
     assert peer.write_error(guarded, "new") == IS_LOCKED
     reuse(other, 300)
     other.prompt(other.unlock(guarded)[1])
@@ -213,7 +214,7 @@ def test_a_client_reads_again_for_as_long_as_was_shown(opened, peer, guarded):
 
 
 def test_the_time_ends(opened, peer, guarded):
-    # More than a busy machine takes from the grant to the next call.
+    # Five seconds are longer than a busy machine takes from the grant to the next call.
     reuse(peer, 5)
     peer.prompt(peer.unlock(guarded)[1])
     assert peer.read(guarded) == b"the secret"
@@ -230,7 +231,7 @@ def test_longer_than_five_minutes_is_refused(peer):
 
 
 def test_the_prompt_says_for_how_long(opened, peer):
-    """Shown on the terminal of whoever asks: here, of a client that has one."""
+    """The prompt appears on the terminal of the client that asked."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
     script = opened.root / "again.py"
     script.write_text(CLIENT_ON_A_TERMINAL)

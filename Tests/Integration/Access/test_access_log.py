@@ -1,4 +1,6 @@
-"""The access log: who was let into items that ask for something, who was not, and who that was; through any client."""
+"""The access log names each client that read a protected item or was refused. Any client library gives the same
+entries.
+"""
 
 import json
 import os
@@ -22,7 +24,7 @@ PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
 
 
 def log(session, *options):
-    """The log, newest last."""
+    """The entries of the log, the newest last."""
     entries = json.loads(session.run("latchkey", "log", "--json", *options, check=True).stdout)
     assert all(set(entry) == KEYS for entry in entries)
     return entries
@@ -33,7 +35,7 @@ def outcomes(session):
 
 
 def await_outcome(session, outcome):
-    """The newest entry, once it is of that kind."""
+    """Waits until the newest entry has this outcome, and returns the entry."""
     wait_until(lambda: outcomes(session)[-1:] and outcomes(session)[-1][1] == outcome, outcome)
     return log(session)[-1]
 
@@ -44,7 +46,7 @@ def prompt_processes(session):
 
 
 def altered(session, *statements):
-    """Changes the database while no daemon runs."""
+    """Changes the database after it has stopped the daemon."""
     session.stop_daemon()
     with sqlite3.connect(session.vault / "vault.db") as database:
         for statement in statements:
@@ -119,7 +121,7 @@ def test_the_vault_is_locked_meanwhile(opened):
 
 
 def test_the_session_ends_meanwhile(opened):
-    """No key is left then: the entry waits for the next login."""
+    """After the logout the daemon has no key, so the entry is written at the next login."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE, label="Bank")
     person = lookup(opened, "k", "v").expect("login password to unlock")
     assert opened.logout().returncode == 0
@@ -172,7 +174,7 @@ def test_items_that_ask_for_nothing_are_not_in_it(opened):
 
 @pytest.fixture
 def present(opened):
-    """An item that asks for the person, whom a stack finds there without a question."""
+    """An item that requires the person's presence. The PAM stack confirms the presence without a question."""
     (opened.root / "pam.d/latchkey-presence").write_text(PERMIT)
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
     return opened
@@ -189,7 +191,7 @@ def test_a_sandboxed_application_is_called_by_its_id(present, sandboxes):  # noq
     sandbox += ["--ro-bind", info, "/.flatpak-info", "--"]
     lookup_it = ["secret-tool", "lookup", "k", "v"]
     if os.getuid() == 0:
-        # Root needs no user namespace for this. A system may forbid those.
+        # Root needs no user namespace for the sandbox. The system may forbid user namespaces to others.
         user = ["setpriv", f"--reuid={present.uid}", f"--regid={present.gid}", "--clear-groups", "--"]
         done = subprocess.run([*sandbox, *user, *lookup_it], env=present.environment, capture_output=True, text=True)
     else:
@@ -216,7 +218,7 @@ def test_a_program_that_gives_itself_another_name_is_called_by_its_executable(pr
 
 
 def test_a_program_with_a_strange_name(present):
-    """Nothing of the name commands the terminal, or looks like another column."""
+    """The program's name can neither control the terminal nor look like another column."""
     name = 'a\x1b[31m\n"b'
     program = present.home / name
     present.run("cp", "/usr/bin/secret-tool", str(program), check=True)
@@ -280,7 +282,7 @@ def test_without_a_daemon(shared_session):
 
 
 def test_it_is_sealed_and_what_format_says(present):
-    # Long enough that no sealed value has it by chance.
+    # The label is so long that no sealed value contains it by chance.
     store(present, "more", "open sesame", "k", "w", label="Bank of the needle")
     for _ in range(3):
         assert present.lookup("k", "v") == "the secret"

@@ -1,4 +1,5 @@
-"""PAM stacks around items that ask: they deny, they come back to the daemon, or what they ask about goes away meanwhile."""
+"""PAM stacks of protected items: a stack denies, a module calls the daemon, or the item disappears during the prompt.
+"""
 
 import pathlib
 import signal
@@ -24,7 +25,8 @@ def stack(session, service, text):
 
 
 def prompters(session):
-    """The processes that ask somebody in this session; not what one of them is about to start."""
+    """The processes that show a prompt in this session. A process that is only starting such a program does not count.
+    """
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -50,10 +52,10 @@ def test_a_stack_that_denies(opened, service, words):
     told = person.output()
     asked, _, refusal = told.partition("latchkey: ")
     assert person.status == 1 and STILL_LOCKED in refusal and "assword" not in asked and "assphrase" not in asked
-    # The vault is unlocked, and so is the collection.
+    # The refusal is about the item alone: the vault and the collection are unlocked.
     assert f"The item requires {words}" in refusal and "does not open it" in refusal and "--collection" not in refusal
     assert lookup(opened, "k", "v").output() == ""
-    # There was one prompt for each of the two reads, and neither asked anybody.
+    # Each of the two reads had a prompt, and neither prompt asked the person.
     assert opened.log().count("PAM asks nobody") == 2
     wait_until(lambda: prompters(opened) == [], "the end of the prompts")
 
@@ -67,7 +69,7 @@ def test_a_stack_that_denies_stores_nothing(opened):
 
 
 def test_the_right_passphrase_is_not_enough_for_a_stack_that_denies(opened):
-    """The daemon has seen that it is right: it counts only when the whole stack has accepted."""
+    """The daemon has checked the passphrase, but access requires that the whole stack accepts."""
     store(opened, "the secret", "open sesame", "k", "v")
     line = (opened.root / "pam.d/latchkey-item").read_text()
     stack(opened, "latchkey-item", line + DENY)
@@ -103,7 +105,7 @@ def test_a_missing_service_is_named(opened):
 
 @pytest.fixture
 def callback(opened):
-    """Has `latchkey-presence` run a script, which says what it does in the file `did`."""
+    """Makes `latchkey-presence` run a script, which writes its steps into the file `did`."""
     module = opened.root / "pam_callback.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", module, SOURCE, "-lpam"], check=True)
     module.chmod(0o755)
@@ -134,7 +136,7 @@ def test_a_module_may_ask_the_daemon(opened, peer, callback):
     person = lookup(opened, "k", "v")
     wait_until(lambda: "waits" in did.read_text(), "the module")
     assert "free" in did.read_text()
-    # While it takes its time, others are served.
+    # While the script waits, the daemon serves other clients.
     item = peer.create("another", {"k": "x"})
     assert peer.read(item) == b"another" and len(prompters(opened)) == 1
     go.touch()
@@ -143,7 +145,7 @@ def test_a_module_may_ask_the_daemon(opened, peer, callback):
 
 
 def test_a_module_that_asks_for_what_it_is_to_allow(opened, peer, callback):
-    """Its own question waits for the one that it stands in. Nothing else does."""
+    """The module's own read waits for the prompt that runs the module. No other call waits."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
     did = callback("echo asks; timeout 2 secret-tool lookup k v && exit 0", "echo gave up; exit 1")
     person = lookup(opened, "k", "v")
@@ -215,7 +217,8 @@ def test_its_collection_is_deleted_while_it_is_asked_for(opened, peer):
 
 
 def test_no_other_item_takes_the_place_of_the_one_that_is_asked_for(opened, peer):
-    """The item was deleted, and another one stored with the same label and attributes: that is another question."""
+    """During the prompt, the item is deleted and a new item with the same label and attributes is stored. The new item
+    needs a prompt of its own."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
     (item,) = peer.search({"k": "v"})[1]
     person = lookup(opened, "k", "v").expect("login password")
@@ -239,7 +242,7 @@ def test_the_daemon_ends_while_an_item_is_asked_for(opened, number):
     told = tool.output()
     assert tool.status in (1, 3) and "the secret" not in told
     if number == signal.SIGKILL:
-        person.press("c")  # libsecret waits for ever then
+        person.press("c")  # then libsecret waits for ever
     assert "the secret" not in person.output()
     assert opened.login().returncode == 0
     assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
@@ -253,18 +256,19 @@ def guarded_items(peer, count):
 
 
 def ask_for(peer, items):
-    """Unlock and Prompt for each, without waiting."""
+    """Calls Unlock and Prompt for each item, without waiting for an answer."""
     prompts = [peer.unlock(item)[1] for item in items]
     assert NOTHING not in prompts
     for prompt in prompts:
-        # The oldest of too many is gone already.
+        # The daemon has already dropped the oldest prompts, because there are too many.
         peer.bus.call("org.freedesktop.secrets", prompt, PROMPT, "Prompt", GLib.Variant("(s)", ("",)), None, 0, -1, None, None)
     return prompts
 
 
 @pytest.mark.parametrize("clients", [1, 20])
 def test_a_thousand_prompts(opened, peer, clients):
-    """Nobody else waits for an answer of the daemon's, no memory is left, and one prompt is on the screen at a time."""
+    """The daemon answers other clients at once, and frees all memory afterwards. Only one prompt is on the screen at a
+    time."""
     stack(opened, "latchkey-presence", PERMIT)
     items = guarded_items(peer, 1000 // clients)
     process, before = opened.daemon_pid(), memory(opened)
@@ -277,7 +281,7 @@ def test_a_thousand_prompts(opened, peer, clients):
         free = peer.create("free", {"k": "w"})
         assert peer.read(free) == b"free"
         assert memory(opened) - before < 16 << 10
-        # One after the other, each is shown.
+        # The prompts appear one after the other.
         for client in many:
             client.wait_for_member("Completed")
     finally:
@@ -304,7 +308,7 @@ def test_wrong_answers_and_the_pause_after_them(opened):
     for _ in range(2):
         person.expect("Enter the passphrase").type("wrong")
     said = person.output()
-    # What the prompt says comes before what the command says.
+    # The prompt's message appears before the command's message.
     assert said.index("too many answers were wrong") < said.index("prompts for it pause for 30 seconds")
     again = Person(opened, *get)
     said = again.output()

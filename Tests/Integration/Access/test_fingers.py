@@ -1,4 +1,4 @@
-"""Items that ask for the fingers that were enrolled when they were stored (biometry-current-set)."""
+"""Items that require a finger that was enrolled when the item was stored (biometry-current-set)."""
 
 import pytest
 from gi.repository import GLib
@@ -19,7 +19,7 @@ ENROLLED = {"Reader": ["left-thumb", "right-index-finger"]}
 OTHERS = [
     {"Reader": ["left-thumb", "right-index-finger", "right-thumb"]}, {"Reader": ["left-thumb"]},
     {"Reader": ["left-thumb", "left-index-finger"]}, {"Reader": []}, {"Reader": NO_PRINTS}]  # fmt: skip
-# What says nothing of the fingers.
+# Answers of fprintd that do not tell which fingers are enrolled.
 UNKNOWN = [
     {}, {"Reader": "PermissionDenied"}, {"Reader": "NoSuchDevice"}, {"Reader": "Internal"}, {"Other": ["left-thumb"]},
     ENROLLED | {"Other": []}, {"Other": NO_PRINTS}]  # fmt: skip
@@ -27,7 +27,7 @@ UNKNOWN = [
 
 @pytest.fixture
 def opened(session):
-    """A session in which whoever is asked for a finger shows the right one."""
+    """A session in which the person shows the right finger whenever a prompt asks for one."""
     ask_on_terminals(session, agreeing=True)
     (session.root / "pam.d/latchkey-biometry").write_text(PERMIT)
     assert session.login().returncode == 0
@@ -55,7 +55,7 @@ def item(fprintd, peer):
 
 
 def read(peer, item):
-    """What a client reads that asks first; None if it is refused."""
+    """Asks for access and reads the secret. The result is None if the vault refuses."""
     _, prompt = peer.unlock(item)
     dismissed, _, paths = peer.prompt(prompt)
     assert paths == ([] if dismissed else [item])
@@ -63,13 +63,13 @@ def read(peer, item):
 
 
 def asks_for_a_password(session):
-    """From now on there is something on the screen while the finger is asked for."""
+    """From now on the prompt for the finger also asks for a password, so that the screen shows it."""
     stack = (session.root / "pam.d/latchkey-presence").read_text()
     (session.root / "pam.d/latchkey-biometry").write_text(stack)
 
 
 def is_kept(peer, item):
-    """Locked, and there."""
+    """Whether the item still exists, and is locked."""
     return peer.search({"k": "v"}) == ([], [item]) and peer.read_error(item) == IS_LOCKED
 
 
@@ -154,7 +154,7 @@ def test_an_item_that_nobody_can_read_has_a_warning(opened, fprintd):
     fprintd.stop()
     said = stored("biometry-any", "add", "--label", "Other", "o=v")
     assert "nobody can read the item" in said and NOT_INSTALLED in said
-    # Another condition is enough, or the only one.
+    # The item may have another condition beside the finger, or only the other condition.
     for number, require in enumerate(("biometry-any,or,device-passcode", "user-presence", "none")):
         assert stored(require, "add", "--label", "Other", f"n={number}") == ""
     assert NOT_INSTALLED in stored("biometry-any", "edit", "n=2")
@@ -170,7 +170,7 @@ def test_a_reading_without_fprintd_names_it(opened, fprintd):
 
 
 def store_slowly(session, fprintd):
-    """secret-tool, while its item waits for fprintd."""
+    """Starts secret-tool, whose item waits for fprintd."""
     fprintd.set({"Reader": SILENT})
     person = Person(session, "secret-tool", "store", "--label=Bank", "k", "v", REQUIRE, CURRENT)
     person.expect("Password: ").type("the secret")
@@ -192,7 +192,7 @@ def test_others_are_served_while_fprintd_thinks(opened, fprintd, peer):
 def test_a_lock_ends_what_waits_for_fprintd(opened, fprintd, peer):
     person = store_slowly(opened, fprintd)
     opened.lock()
-    # secret-tool hears that it is locked, and asks for that.
+    # secret-tool hears that the session is locked, and asks for the login password.
     person.expect("Enter your login password").press("c").output()
     assert person.status == 1
     fprintd.set(ENROLLED)
@@ -250,7 +250,7 @@ def test_it_says_why_and_what_to_do(opened, fprintd, peer, item, readers, why, w
 
 
 def test_the_login_password_does_not_open_it_instead(opened, fprintd, peer, item):
-    """Whoever knows the password could enroll a finger."""
+    """A person who knows the password could enroll a finger. So the password must not replace the finger."""
     asks_for_a_password(opened)
     fprintd.set(OTHERS[0])
     person = Person(opened, "secret-tool", "lookup", "k", "v")
@@ -286,7 +286,7 @@ def test_with_other_fingers_the_other_condition_is_left(opened, fprintd, peer):
 
 
 def test_what_is_stored_remembers_the_fingers_that_are_there_then(opened, fprintd):
-    """Enrolled while the person chose a passphrase: the item could not be read when it is stored."""
+    """The person enrolls the fingers while choosing a passphrase. Without them, nobody could read the item."""
     words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
     person = Person(opened, "secret-tool", "store", "--label=Bank", *words).expect("Password: ").type("the secret")
     person.expect("Choose a passphrase").type("open sesame").expect("again")
@@ -332,7 +332,7 @@ def test_no_client_reads_again_without_a_look_at_them(opened, fprintd, peer, wor
 
 
 def test_a_lock_while_they_are_looked_at_leaves_nothing_open(opened, fprintd, peer):
-    # Its key is there behind the lock as well.
+    # The key of this class stays in memory behind the lock too.
     item = peer.create("the secret", {"k": "v", REQUIRE: CURRENT, CLASS: "after-first-unlock"}, label="Bank")
     asks_for_a_password(opened)
     person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank")
@@ -345,7 +345,7 @@ def test_a_lock_while_they_are_looked_at_leaves_nothing_open(opened, fprintd, pe
     fprintd.set(ENROLLED)
     wait_until(lambda: fprintd.answered > before, "the answer")
     assert opened.status()["state"] == "locked"
-    # What is asked now is for the session, and another question.
+    # The next prompt unlocks the session. The question about the item has ended.
     assert "the secret" not in person.expect("Enter your login password").press("c").output()
     assert opened.locker().returncode == 0
     assert peer.read_error(item) == IS_LOCKED

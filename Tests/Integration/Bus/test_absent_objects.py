@@ -1,4 +1,4 @@
-"""Whatever a client asks of an object that does not exist, it gets the specification's error."""
+"""Every call of an object that does not exist returns the error that the specification names."""
 
 import pytest
 from gi.repository import GLib
@@ -28,12 +28,12 @@ ABSENT = [
     ROOT + "/session/s1",
     ROOT + "/prompt/s1",
 ]
-# Objects that only others are below of.
+# Paths that have no object themselves, only objects below them.
 FOLDERS = ["/org", "/org/freedesktop", ROOT + "/collection", ROOT + "/aliases", ROOT + "/session", ROOT + "/prompt"]
 
 
 def errors(peer, path):
-    """The error of every kind of call, by the object that was called."""
+    """The error of every kind of call to the object at this path."""
     label = GLib.Variant("s", "x")
     told = {
         "unknown": peer.error(path, "org.example.Nothing", "Nothing"),
@@ -80,7 +80,7 @@ def test_an_object_that_was_deleted(open_peer):
 
 
 def test_an_object_that_exists(open_peer):
-    """The object only lacks the member, and says so."""
+    """The error names the missing member, because the object exists."""
     item = open_peer.create("there", MAIL)
     temporary = open_peer.create("there", MAIL, collection=SESSION_COLLECTION)
     for path in (ROOT, LOGIN, DEFAULT, SESSION_COLLECTION, item, temporary, open_peer.plain, "/org/latchkey/vault"):
@@ -91,7 +91,7 @@ def test_an_object_that_exists(open_peer):
 
 
 def test_secretstorage_finds_no_item_and_no_default_collection(session, peer):
-    """Its version 3.3 knows no other error. Without a default collection it creates one."""
+    """SecretStorage 3.3 recognizes only this error. If there is no default collection, it creates one."""
     peer.call(ROOT, SERVICE, "SetAlias", "(so)", "default", NOTHING)
     told = script(
         session,

@@ -1,7 +1,7 @@
-"""Bad input, on purpose or by mistake: each gets the error that the specification names, nothing is lost, and whoever
-comes next is served by the same daemon.
+"""Bad input, on purpose or by mistake. Each call returns the error that the specification names, no data is lost, and
+the same daemon serves the next client.
 
-What test_clients.py has seen to is not repeated here.
+The tests here do not repeat those of test_clients.py.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
 INTROSPECTABLE = "org.freedesktop.DBus.Introspectable"
 SECRET = ("/", b"", b"", "")
 
-# Every method with its arguments' type, and where it is.
+# Every method, with the type of its arguments.
 METHODS = {
     (SERVICE, "OpenSession"): "(sv)",
     (SERVICE, "CreateCollection"): "(a{sv}s)",
@@ -54,7 +54,7 @@ METHODS = {
     (PROPERTIES, "GetAll"): "(s)",
     (PROPERTIES, "Set"): "(ssv)",
 }
-# One value of each shape that any of them takes, and of some that none does.
+# A value of each type that some method takes, and of several types that no method takes.
 VALUES = [
     GLib.Variant("()", ()),
     GLib.Variant("(s)", ("x",)),
@@ -90,8 +90,8 @@ VALUES = [
 
 @pytest.fixture(scope="module")
 def stocked(shared_session):
-    """The session that the tests of this file share, unlocked. What is stored in the beginning is there at the end, and
-    the daemon is the one that it was."""
+    """An unlocked session that all tests of this file share. At the end, the first items and the same daemon must still
+    be there."""
     assert shared_session.login().returncode == 0
     before = shared_session.daemon_pid()
     peer = Peer(shared_session)
@@ -151,7 +151,7 @@ def test_every_method_refuses_every_other_type(peer):
         for value in VALUES:
             if interface != PROMPT and value.get_type_string() != signature:
                 error = error_of(peer, places[interface], interface, method, value)
-                # libsystemd answers for properties, and looks at no more arguments than it needs.
+                # libsystemd itself answers calls about properties, and ignores surplus arguments.
                 allowed = {UNKNOWN_PROPERTY, UNKNOWN_INTERFACE} if interface == PROPERTIES else set()
                 assert error in {INVALID} | allowed, (method, str(value))
                 wrong += 1
@@ -172,7 +172,7 @@ def test_every_method_of_a_prompt_refuses_every_other_type(session):
     prompt = peer.unlock(LOGIN)[1]
     for method in ("Prompt", "Dismiss"):
         for value in VALUES:
-            # test_prompts_desktop has the boolean, which Emacs sends.
+            # test_prompts_desktop tests the boolean, which Emacs sends.
             if value.get_type_string() != METHODS[PROMPT, method] and (method, value.get_type_string()) != ("Prompt", "(b)"):
                 assert error_of(peer, prompt, PROMPT, method, value) == INVALID, (method, str(value))
     for value in VALUES:
@@ -188,7 +188,7 @@ def test_methods_at_the_wrong_place(peer):
     for (interface, method), signature in METHODS.items():
         value = next(value for value in VALUES if value.get_type_string() == signature)
         for owner, path in places.items():
-            # Both are at the root.
+            # Both interfaces are at the root object.
             if interface not in (owner, PROPERTIES) and (interface, owner) != (KEYCHAIN, SERVICE):
                 assert error_of(peer, path, interface, method, value) in (UNKNOWN_METHOD, UNKNOWN_INTERFACE), (
                     method, path)
@@ -197,7 +197,7 @@ def test_methods_at_the_wrong_place(peer):
         assert peer.error(path, "org.example.Nothing", "Nothing") in (UNKNOWN_METHOD, UNKNOWN_INTERFACE)
         assert peer.error(path, PROPERTIES, "Get", "(ss)", "org.example.Nothing", "Label") in UNKNOWN_PLACE
         assert peer.error(path, PROPERTIES, "Get", "(ss)", interface, "Nothing") == UNKNOWN_PROPERTY
-        # Not an interface's name at all.
+        # The empty string is not a valid interface name.
         assert peer.error(path, PROPERTIES, "Get", "(ss)", "", "") in UNKNOWN_PLACE | {INVALID}
         assert peer.error(path, PROPERTIES, "GetAll", "(s)", "org.example.Nothing") == UNKNOWN_INTERFACE
     assert peer.read(item) == b"secret"
@@ -267,7 +267,7 @@ def test_items_that_do_not_exist(peer):
     number = elsewhere.rpartition("/")[2]
     homes = (LOGIN, SESSION_COLLECTION, second, DEFAULT, ROOT + "/aliases/nowhere")
     paths = [f"{home}/{name}" for home in homes for name in ITEM_NAMES]
-    # Paths of an item in another collection, in no collection, and of a deleted item.
+    # Paths of an item in another collection, of an item in a collection that does not exist, and of a deleted item.
     paths += [f"{LOGIN}/{number}", f"{SESSION_COLLECTION}/{number}", f"{ROOT}/collection/c4711/{number}", gone]
     for path in paths:
         calls = [
@@ -291,7 +291,7 @@ def test_aliases_that_are_none(peer):
     read = lambda name: peer.call(ROOT, SERVICE, "ReadAlias", "(s)", name)  # noqa: E731
     for name in ("", "nowhere", "Default", "/", "../login", "\u0001", "x" * (1 << 20), "défaut"):
         assert read(name) == NOTHING
-        # To take away what is not there changes nothing.
+        # Removing a missing alias changes nothing.
         if name:
             peer.call(ROOT, SERVICE, "SetAlias", "(so)", name, NOTHING)
     assert peer.error(ROOT, SERVICE, "SetAlias", "(so)", "", LOGIN) == INVALID
@@ -360,7 +360,7 @@ def test_prompts_that_are_not_ones_own(session):
         assert peer.error(peer.plain, PROMPT, method, *arguments) == UNKNOWN_METHOD
     assert peer.prompt(mine)[0] is True
     assert peer.error(mine, PROMPT, "Prompt", "(s)", "") == NO_SUCH_OBJECT
-    # What somebody else tried did not use it up.
+    # The other client's attempt did not use up the prompt.
     assert other.prompt(foreign) == (True, "ao", [])
     assert session.locker().returncode == 0
     peer.close()
@@ -379,7 +379,7 @@ def test_what_is_locked_says_so(session):
     assert peer.write_error(item, "x") == IS_LOCKED
     assert peer.create_error("x", {"locked": "x"}).name == IS_LOCKED
     assert peer.error(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "third") == IS_LOCKED
-    # The session is looked at first: who has none learns nothing.
+    # The daemon checks the transport session first, so a client without one learns nothing.
     assert peer.read_error(item, NOTHING) == NO_SESSION
     assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "third") == NOTHING
     assert session.locker().returncode == 0
@@ -443,7 +443,7 @@ def test_more_than_a_vault_keeps(peer):
     long = {COLLECTION + ".Label": GLib.Variant("s", "x" * 65537)}
     assert peer.error(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", long, "long") == LIMITS
     assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "long") == NOTHING
-    # Its length has 16 bits in the format: it is not cut.
+    # The format stores the length in 16 bits. The daemon refuses longer types instead of cutting them.
     typed = peer.secret("x", content_type="t" * 65536)
     assert error_of(peer, item, ITEM, "SetSecret", GLib.Variant.new_tuple(typed)) == LIMITS
     peer.raw(item, ITEM, "SetSecret", GLib.Variant.new_tuple(peer.secret("x", content_type="t" * 65535)))
@@ -453,7 +453,7 @@ def test_more_than_a_vault_keeps(peer):
 
 
 def test_paths_that_are_longer_than_libsystemd_takes(stocked, peer):
-    """libsystemd drops such calls without an answer; as an argument such a path is none."""
+    """libsystemd drops calls to such a path without an answer, and such a path is invalid as an argument."""
     long = LOGIN + "/" + "x" * 100_000
     for path, parameters in ((long, None), (LOGIN, GLib.Variant("(o)", (long,)))):
         peer.bus.call(
@@ -470,7 +470,7 @@ def test_paths_that_are_longer_than_libsystemd_takes(stocked, peer):
 @pytest.mark.night("faults")
 @pytest.mark.parametrize("algorithm", ["plain", "encrypted"])
 def test_the_largest_secret_and_one_byte_more(stocked, peer, algorithm):
-    """Beside the 16 MiB that clients may count on."""
+    """Secrets above the 16 MiB that the daemon guarantees to clients."""
     limit, word = 32 << 20, "0123456789abcdef"
     digest = lambda size: hashlib.sha256((word * (size // 16 + 1))[:size].encode()).hexdigest()  # noqa: E731
     with SecretClient(stocked) as client:
@@ -493,7 +493,7 @@ def test_the_largest_secret_and_one_byte_more(stocked, peer, algorithm):
 
 @pytest.mark.night("faults")
 def test_more_secrets_at_once_than_a_message_carries(peer):
-    """An array of D-Bus has 64 MiB at most, and a bus throws out who sends more."""
+    """An array of D-Bus holds at most 64 MiB, and the bus disconnects a sender of more."""
     value = bytes(range(256)) * (16 << 12)
     items = [peer.create(value, {"many": str(n)}) for n in range(4)]
     parameters = GLib.Variant("(aoo)", (items, peer.plain))

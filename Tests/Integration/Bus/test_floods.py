@@ -1,4 +1,6 @@
-"""Clients that ask for too much, or leave in the middle: nobody else is held up for long, and memory comes back."""
+"""Clients that ask for too much, or leave in the middle of a call. Other clients wait only briefly, and the daemon
+frees the memory afterwards.
+"""
 
 import contextlib
 import pathlib
@@ -19,17 +21,17 @@ pytestmark = pytest.mark.night("faults")
 
 ENCRYPTED = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 PUBLIC_KEY = octets(b"\2" + b"\7" * 127)
-# How many each client may have. One more removes the oldest.
+# The limit of each client. One more session removes the client's oldest one.
 LIMIT_PER_CLIENT = 256
 LIMIT_OF_ALL = 12_288
-# What the daemon may have kept of a round that it had not kept of the rounds before, in KiB.
+# The memory in KiB that one round may add to the memory of the rounds before.
 GROWTH = 512
 
 
 @pytest.fixture(scope="module")
 def stocked(shared_session):
-    """The session that the tests of this file share, unlocked. What is stored in the beginning is there at the end, and
-    the daemon is the one that it was."""
+    """An unlocked session that all tests of this file share. At the end, the first items and the same daemon must still
+    be there."""
     assert shared_session.login().returncode == 0
     before = shared_session.daemon_pid()
     peer = Peer(shared_session)
@@ -55,13 +57,13 @@ def peers(session, count=1):
 
 
 def memory(session):
-    """What the daemon's memory has of its own, in KiB."""
+    """The daemon's private memory in KiB."""
     text = pathlib.Path(f"/proc/{session.daemon_pid()}/smaps_rollup").read_text()
     return int(re.search(r"^Pss_Anon:\s+(\d+)", text, re.M)[1])
 
 
 def settles(session, one_round, rounds=2):
-    """Runs the same again and again: memory must not grow with every round. The first may fill caches."""
+    """Repeats a round. Memory must not grow with every round, but the first round may fill caches."""
     one_round()
     grown = []
     for _ in range(rounds):
@@ -72,7 +74,7 @@ def settles(session, one_round, rounds=2):
 
 
 def flood(peer, count, path, interface, method, parameters):
-    """Many calls at once, none waiting for another: their answers, None for an error."""
+    """Makes many calls at once, without waiting between them. Returns the answers, with None for an error."""
     answers = []
 
     def answered(bus, result):
@@ -86,7 +88,7 @@ def flood(peer, count, path, interface, method, parameters):
         peer.bus.call(
             SECRETS, path, interface, method, parameters, None, Gio.DBusCallFlags.NONE, 60000, None, answered
         )
-        # dbus-daemon lets a client wait for 128 answers.
+        # dbus-daemon allows a client 128 calls without an answer.
         while sent - len(answers) >= 100:
             context.iteration(True)
     while len(answers) < count:
@@ -125,7 +127,8 @@ def test_ten_thousand_sessions_of_one_client(stocked):
 
 
 def test_ten_thousand_sessions_of_many_clients(stocked):
-    """Many clients open more sessions than there may be. The clients with the most sessions then lose some."""
+    """Many clients together open more sessions than the daemon allows. The daemon closes the oldest sessions of the
+    clients with the most sessions."""
     crowd = LIMIT_OF_ALL // LIMIT_PER_CLIENT
     with peers(stocked) as (modest,), peers(stocked, crowd) as many:
         item = modest.create("secret", {"flood": "x"})
@@ -137,13 +140,13 @@ def test_ten_thousand_sessions_of_many_clients(stocked):
             of_late = open_sessions(late, LIMIT_PER_CLIENT)
             assert all(lives(late, item, of_late[index]) for index in (100, -1))
             assert modest.read(item, own) == b"secret"
-            # 12,241 there were, and 256 more were opened: 209 too many.
+            # There were 12,241 sessions, and 256 more were opened. That exceeds the limit by 209.
             lost = sum(not lives(peer, item, path) for peer, of_peer in zip(many, sessions) for path in of_peer[:8])
             assert 200 <= lost <= 209
 
 
 def test_encrypted_sessions_of_many_clients(stocked):
-    """Their keys are in memory of a fixed size, and libgcrypt ends the process that asks for more."""
+    """The session keys are in memory of a fixed size, and libgcrypt ends a process that asks for more."""
     with peers(stocked, 13) as many, peers(stocked) as (late,):
         item = late.create("secret", {"flood": "x"})
         for peer in many:
@@ -180,7 +183,7 @@ def test_ten_thousand_prompts(session):
             prompts = [prompt for _, prompt in answers]
             assert len(set(prompts)) == 10_000
             assert peer.prompt(prompts[-1]) == (True, "ao", [])
-            # The client's oldest prompts are gone, and other clients' prompts are not.
+            # The daemon has dropped this client's oldest prompts, and no prompt of other clients.
             assert peer.error(prompts[0], PROMPT, "Prompt", "(s)", "") == NO_SUCH_OBJECT
             assert other.prompt(mine) == (True, "ao", [])
 
@@ -216,7 +219,7 @@ def test_huge_arrays_leave_no_memory_behind(stocked):
 
 
 def test_one_call_names_a_limited_number_of_things(stocked):
-    """Each of them is looked for, and nobody else is served meanwhile."""
+    """The daemon looks up every path of a call, and serves no other client meanwhile."""
     paths = [f"{LOGIN}/{n}" for n in range(10_000_000, 10_131_073)]
     with peers(stocked) as (peer,):
         assert peer.unlock(*paths[1:])[0] == []
@@ -232,7 +235,7 @@ def test_one_call_names_a_limited_number_of_things(stocked):
 
 
 class Wire:
-    """A connection to the bus that sends what it is given."""
+    """A connection to the bus that sends raw bytes."""
 
     def __init__(self, session):
         self.serial = 0
@@ -250,7 +253,7 @@ class Wire:
             pass
 
     def message(self, destination, path, interface, member, signature="", body=b""):
-        """A method call, whatever its parts are (D-Bus specification, "Message Format")."""
+        """A method call. The parts may be invalid (D-Bus specification, "Message Format")."""
         self.serial += 1
 
         def text(value):
@@ -279,7 +282,7 @@ class Wire:
         return True
 
     def error(self):
-        """The name of the error that comes next."""
+        """The name of the next error."""
         heard = b""
         while not (found := re.search(rb"org\.(freedesktop|latchkey)[A-Za-z.]*\.Error\.\w+", heard)):
             more = self.socket.recv(65536)
@@ -296,7 +299,7 @@ def string(value):
 
 
 def test_bytes_that_d_bus_forbids(stocked):
-    """The bus ends the connection of whoever sends them; the daemon never sees them."""
+    """The bus disconnects a client that sends such bytes, so the daemon never sees them."""
     read_alias = (ROOT, SERVICE, "ReadAlias", "s")
     for text in (b"\xff\xfe", b"a\0b", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xc3"):
         wire = Wire(stocked)
@@ -320,7 +323,7 @@ def test_bytes_that_d_bus_forbids(stocked):
     wire = Wire(stocked)
     wire.call(ROOT, SERVICE, "ReadAlias", "u", struct.pack("<I", 1))
     assert wire.error() == INVALID
-    # The last that is allowed: noncharacters, and what only looks like an end.
+    # These strings are still valid: noncharacters, and characters that only look like an end of the string.
     wire.call(*read_alias, string("\ufffe\U0010ffff\u200b".encode()))
     wire.call(ROOT, SERVICE, "Unlock", "as", struct.pack("<I", 0))
     assert wire.error() == INVALID
@@ -339,7 +342,7 @@ def test_a_client_that_leaves_before_its_call_is_whole(stocked):
 
 
 def test_a_client_that_leaves_before_its_answer(stocked):
-    """What it asked for happens, whole, or does not."""
+    """Each call takes effect completely, or not at all."""
     with peers(stocked) as (watching,):
         for number in range(30):
             with peers(stocked) as (peer,):
@@ -377,7 +380,7 @@ def test_a_client_that_leaves_between_opening_and_storing(stocked):
 
 
 def test_a_client_that_never_reads(stocked):
-    """Its answers pile up in the bus; others are served."""
+    """The answers for this client pile up in the bus, while the daemon serves other clients."""
     wire = Wire(stocked)
     wire.socket.settimeout(0.2)
     body = struct.pack("<I", 0)

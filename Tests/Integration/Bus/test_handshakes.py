@@ -1,4 +1,4 @@
-"""The key agreement of encrypted sessions, with a client that has its own: every secret arrives."""
+"""The key agreement of encrypted sessions with an independent client. Every secret arrives."""
 
 import collections
 import concurrent.futures
@@ -24,12 +24,13 @@ def test_ten_thousand_handshakes(session, peer):
         finally:
             client.disconnect()
 
-    # In memory: it is not the disk that is tried here.
+    # The items are in the collection in memory, because this test is not about the disk.
     peer_items = [peer.create("", {"client": str(n)}, collection=SESSION_COLLECTION) for n in range(CLIENTS)]
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as executor:
         answers = list(executor.map(shake, range(CLIENTS)))
     assert sum(answer["right"] for answer in answers) == COUNT
-    # About which clients disagree: one in 256 would be, each, if it were left to chance.
+    # Clients disagree about numbers that begin with a zero byte, so the service avoids them. By chance, one number in
+    # 256 would begin with a zero byte.
     assert sum(answer["zeros"] for answer in answers) == 0
     assert sum(answer["short"] for answer in answers) == 0
     lengths = collections.Counter()
@@ -38,7 +39,7 @@ def test_ten_thousand_handshakes(session, peer):
     assert set(lengths) == set(range(1, 130)), "not every length was tried"
 
 
-# A service that took one of these would agree on a number that everybody knows.
+# With one of these numbers, everybody could compute the shared key.
 WEAK = {
     "0": 0,
     "1": 1,
@@ -57,7 +58,7 @@ def test_weak_public_keys(open_peer, name):
     for length in {least, 128, 129}:
         public = octets(number.to_bytes(length, "big"))
         assert open_peer.error(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, public) == INVALID
-    # Its neighbours, if there are any that are none of these.
+    # The numbers beside this one, unless they are weak too.
     for neighbour in {number + 1, number - 1} - set(WEAK.values()):
         if 1 < neighbour < PRIME - 1:
             public = octets(neighbour.to_bytes(129, "big"))

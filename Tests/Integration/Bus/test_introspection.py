@@ -1,4 +1,4 @@
-"""What the daemon tells of itself is what dbus/*.xml says, and every object answers the standard interfaces."""
+"""The daemon's introspection data matches dbus/*.xml, and every object has the standard interfaces."""
 
 import xml.etree.ElementTree
 
@@ -17,9 +17,9 @@ VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
 ITEM_ACCESS, CLIENT, KEYCHAIN = "org.latchkey.Item", "org.latchkey.Service", "org.latchkey.Keychain"
 TOLD_PROMPT = "org.latchkey.Prompt"
 PASSWORD = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
-# Each file with its interface: the name in the repository, and the name when it is installed.
+# The files of the interfaces, by the name in the repository and the name after installation.
 FILES = {"Secrets": "org.freedesktop.Secrets"} | {name: "org.latchkey." + name for name in ("Vault", "Item", "Keychain", "Prompt")}
-# The members that the D-Bus specification has.
+# The members that the D-Bus specification defines.
 STANDARD_MEMBERS = {
     PEER: {"Ping", "GetMachineId"},
     INTROSPECTABLE: {"Introspect"},
@@ -47,7 +47,7 @@ PLACES = [
 
 
 def members(interface):
-    """The content of an <interface> in a form that can be compared, whatever the order of the members."""
+    """The content of an <interface>, in a form that does not depend on the order of the members."""
     told = {}
     for member in interface:
         direction = "in" if member.tag == "method" else "out"
@@ -57,7 +57,7 @@ def members(interface):
         )
         notes = {note.get("name"): note.get("value") for note in member.iterfind("annotation")}
         if member.tag == "property":
-            # "true" is what it is where nothing is said.
+            # Without an annotation, the value is "true".
             notes.setdefault(EMITS, "true")
         key = (member.tag, member.get("name"))
         assert key not in told, f"{key} twice"
@@ -71,7 +71,7 @@ def interfaces(node):
 
 @pytest.fixture(scope="module")
 def written():
-    """What dbus/*.xml says."""
+    """The interfaces in dbus/*.xml."""
     told = {}
     for name in FILES.values():
         told |= interfaces(xml.etree.ElementTree.parse(REPOSITORY / f"dbus/{name}.xml").getroot())
@@ -80,7 +80,7 @@ def written():
 
 @pytest.fixture(scope="module")
 def locked_peer(shared_session):
-    """A client of a vault that is locked, so that there are prompts."""
+    """A client of a locked vault, so that the vault creates prompts."""
     assert shared_session.login().returncode == 0
     opened = Peer(shared_session)
     opened.create("secret", MAIL)
@@ -93,7 +93,7 @@ def locked_peer(shared_session):
 
 @pytest.fixture
 def place(locked_peer, request):
-    """A path, and the interface that it has."""
+    """A path with one of its interfaces."""
     peer = locked_peer
     item = peer.search(MAIL)[1][0]
     return {
@@ -119,7 +119,7 @@ def place(locked_peer, request):
 
 @pytest.fixture
 def unlocked(shared_session, locked_peer):
-    """What is locked is not changed."""
+    """The vault must be unlocked for changes."""
     assert shared_session.locker().returncode == 0
     wait_until(lambda: shared_session.status()["state"] == "unlocked", "the unlock")
     yield
@@ -127,7 +127,7 @@ def unlocked(shared_session, locked_peer):
 
 
 def together(interface):
-    """The interfaces at the objects that have this one."""
+    """All interfaces of an object that has this interface."""
     return next((own for own in ({ITEM, ITEM_ACCESS}, {COLLECTION, "org.latchkey.Collection"}, {SERVICE, CLIENT, KEYCHAIN, PASSWORD}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
 
 
@@ -178,7 +178,7 @@ def test_properties(locked_peer, place, unlocked, written):
         else:
             peer.call(path, PROPERTIES, "Set", "(ssv)", interface, name, one)
             assert peer.get(path, interface, name) == one.unpack()
-    # No interface: all there are.
+    # An empty interface name means all interfaces.
     assert set(peer.call(path, PROPERTIES, "GetAll", "(s)", "")) == {
         name for one in together(interface) for kind, name in written[one] if kind == "property"}
     unknown = {STANDARD + "Error.UnknownProperty", STANDARD + "Error.UnknownInterface"}
@@ -240,7 +240,7 @@ EXAMPLES = {
     ],
 )
 def test_properties_changed(locked_peer, unlocked, path, interface):
-    """The signal comes from the object's own path, also if it was changed through an alias's."""
+    """The signal comes from the object's own path, even if the client changed the object through an alias."""
     peer = locked_peer
     [item] = peer.search(MAIL)[0]
     path = {"item": item, "alias": item.replace(LOGIN, DEFAULT)}.get(path, path)
@@ -265,14 +265,14 @@ def test_the_state_changes(shared_session, locked_peer):
         locked_peer.listen()
         locked_peer.signals.clear()
         change()
-        # A signal about a former change may come late, but no former change led to this state.
+        # A late signal may be about an earlier change, but no earlier change led to this state.
         locked_peer.wait_for(
             lambda signal: signal[:3:2] == (VAULT_PATH, "PropertiesChanged") and signal[3][1].get("State") == state, state)
         assert locked_peer.get(VAULT_PATH, VAULT, "State") == state
 
 
 def test_every_object_is_found_from_the_root(locked_peer):
-    """By walking down, one part of the path at each step."""
+    """The test walks down the path, one part at each step."""
     peer = locked_peer
     prompt = peer.unlock(LOGIN)[1]
     found = []

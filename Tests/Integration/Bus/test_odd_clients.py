@@ -1,4 +1,4 @@
-"""What no friendly client sends, and secrets and attributes of every kind."""
+"""Calls that no friendly client makes, and secrets and attributes of every kind."""
 
 import pytest
 from gi.repository import GLib
@@ -58,7 +58,7 @@ def test_wrong_types(open_peer):
             peer.create_raw(properties, peer.secret("x"))
     with pytest.raises(Failure, match="InvalidArgs"):
         peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {COLLECTION + ".Label": number}, "")
-    # What nobody knows is passed over.
+    # The daemon ignores unknown properties.
     unknown = {"x": GLib.Variant("(a{sv}v)", ({}, number)), ITEM + ".Type": text, "Label": number}
     item = peer.create_raw(unknown | {ITEM + ".Attributes": attributes_of({"unknown": "1"})}, peer.secret("known"))
     assert peer.read(item) == b"known"
@@ -90,7 +90,7 @@ def test_attributes_of_every_kind(open_peer):
     assert peer.get(item, ITEM, "Label") == "Schlüssel 🗝\n"
     assert peer.search(odd) == ([item], [])
     assert peer.search({"": ""}) == ([item], [])
-    # Bytes are compared, not what they look like.
+    # The daemon compares bytes, not the look of characters.
     assert peer.search({"e\u0301": "composed"}) == ([], [])
     assert peer.search({"\u00e9": "composed"}) == ([item], [])
     assert peer.search({"case": "x"}) == ([], [])

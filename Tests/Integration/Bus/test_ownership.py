@@ -1,4 +1,4 @@
-"""Transport sessions and prompts belong to the client that caused them."""
+"""Transport sessions and prompts belong to the client that created them."""
 
 import time
 
@@ -31,7 +31,7 @@ def test_sessions_belong_to_their_client(session, peer):
     assert peer.read_error(item, mine) == NO_SESSION
     assert peer.error(mine, SESSION, "Close") in ABSENT
     assert peer.search(SYNC) == ([], [])
-    # With its client it goes.
+    # A transport session ends when its client leaves.
     other.close()
     wait_until(lambda: peer.error(foreign, SESSION, "Close") in ABSENT, "the end of the client's session")
 
@@ -60,7 +60,7 @@ def test_algorithms(open_peer):
         assert opening(encrypted, octets(bad)) == INVALID
     public, path = open_peer.call(ROOT, SERVICE, "OpenSession", "(sv)", encrypted, octets(b"\2" + b"\7" * 127))
     assert len(public) == 128
-    # A session of that kind takes no plain secret.
+    # An encrypted session takes no plain secret.
 
     def sent(*parts):
         return GLib.Variant.new_tuple(GLib.Variant("o", path), *map(octets, parts), GLib.Variant("s", "text/plain"))
@@ -76,7 +76,7 @@ def test_algorithms(open_peer):
             assert failure.name == INVALID
             return None
 
-    # The key is new in each run, so that the padding of one block in 256 comes out right by chance.
+    # Each run has a new key, and with one key in 256 the padding is valid by chance. So the test sends several blocks.
     assert not all(is_taken(bytes([octet]) * 16) for octet in range(4))
     secret = GLib.Variant.new_tuple(
         GLib.Variant("o", open_peer.plain), octets(b"i" * 16), octets(b"x"), GLib.Variant("s", "text/plain")
@@ -95,7 +95,7 @@ def test_prompts_belong_to_their_client(session, peer):
     other.call(foreign, PROMPT, "Prompt", "(s)", "")
     assert other.error(foreign, PROMPT, "Prompt", "(s)", "") == "org.freedesktop.Secret.Error.AlreadyExists"
     assert other.wait_for_member("Completed", foreign) == (True, [])
-    # Nobody else is told.
+    # No other client gets the signal.
     assert "Completed" not in {signal[2] for signal in peer.listen(0.3)}
     _, foreign = other.unlock(item)
     other.close()
@@ -103,7 +103,7 @@ def test_prompts_belong_to_their_client(session, peer):
 
 
 def test_completed_is_not_sent_before_prompt_returned(session, peer):
-    """Some clients listen only after that."""
+    """Some clients listen only after Prompt has returned."""
     session.lock()
     _, prompt = peer.unlock(LOGIN)
     began = time.monotonic()

@@ -1,5 +1,6 @@
-"""Clients that keep their connection while the daemon is restarted: what they hold of a former daemon never leads to
-anything of a new one."""
+"""Clients that keep their connection while the daemon restarts. A path from an earlier daemon never leads to an object
+of the new one.
+"""
 
 import contextlib
 import signal
@@ -9,7 +10,8 @@ from support.clients import MAIL, Conversation
 from support.peer import ITEM, LOGIN, NO_SESSION, NOTHING, PROMPT, SESSION, SESSION_COLLECTION, Failure, Peer
 
 RESTARTS = [signal.SIGTERM, signal.SIGKILL] * 5
-# Each writes with the session of every former daemon: of 256 writes with a wrong key, one has a valid padding.
+# Each client writes through the sessions of every earlier daemon. Of 256 writes with a wrong key, one has a valid
+# padding.
 HOLDER = """
 import secretstorage
 me = "NAME"
@@ -61,7 +63,7 @@ while True:
 
 @pytest.mark.night("clients")
 def test_secretstorage_over_restarts(session):
-    """Not one wrong byte is read or stored through a session of a former daemon."""
+    """No wrong byte is read or stored through a session of an earlier daemon."""
     assert session.login().returncode == 0
     with contextlib.ExitStack() as stack:
         holders = [stack.enter_context(Conversation(session, HOLDER.replace("NAME", name))) for name in "abc"]
@@ -78,7 +80,7 @@ def test_secretstorage_over_restarts(session):
 
 
 class Held:
-    """What one connection holds of the daemon that runs."""
+    """The objects that one connection holds of the running daemon."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -113,7 +115,7 @@ def test_paths_of_a_former_daemon_are_refused(session, peers):
             one.prompt = one.peer.unlock(LOGIN)[1]
             assert one.prompt != NOTHING
         paths = [path for one in held for path in one.paths]
-        # A path that comes back would be another object's.
+        # A path that came back would name another object.
         assert len(set(paths)) == len(paths) and not seen & set(paths)
         seen |= set(paths)
         former += held

@@ -1,4 +1,4 @@
-"""What clients are told, and what they may set."""
+"""The signals that clients get, and the properties that they may set."""
 
 import pytest
 from support.clients import script
@@ -11,8 +11,8 @@ def test_signals(open_peer):
     peer = open_peer
     item = peer.create("secret", {"signal": "1"})
     assert peer.wait_for_member("ItemCreated") == (item,)
-    # Those who keep a list of all items are told to ask again; it is not sent, and not invalidated either: libsecret
-    # forgets one that is only said to be out of date, and then crashes for want of it.
+    # Clients with a list of all items must read the list again. The signal neither sends the list nor invalidates it.
+    # libsecret would forget an invalidated list and then crash.
     assert peer.wait_for_member("CollectionChanged", ROOT) == (LOGIN,)
     assert peer.property_changes(LOGIN) == ({}, set())
     peer.signals.clear()
@@ -64,7 +64,7 @@ def test_collections_are_told(open_peer):
 
 
 def test_signals_come_before_the_reply(session, peer):
-    """As from gnome-keyring, for all that a call creates, changes, deletes or locks."""
+    """The signals come before the reply, as from gnome-keyring, for all changes of a call."""
     told = script(
         session,
         """

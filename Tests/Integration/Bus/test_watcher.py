@@ -1,4 +1,4 @@
-"""A program on libsecret that keeps a collection and its items at hand, and is told what other clients change."""
+"""A libsecret program that keeps a collection and its items in memory, and hears about changes by other clients."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from support.pace import seconds
 from support.peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib
 from support.session import wait_until
 
-# Tells as lines of JSON what happens to the collection Login, and what libsecret then holds.
+# Writes lines of JSON about each change of the collection Login, and about libsecret's copy of the items.
 WATCHER = """
 import json
 import gi
@@ -55,7 +55,7 @@ class Watcher:
             self.told = json.loads(line)
 
     def wait_for(self, name, value):
-        """Until it holds the value; fails as soon as the program is gone."""
+        """Waits until the program holds the value. Fails at once if the program has ended."""
 
         def is_told():
             assert self._program.poll() is None, f"the watcher ended: {self._program.returncode}"
@@ -75,7 +75,7 @@ class Watcher:
 
 @pytest.fixture
 def watch(session):
-    """Starts a watcher when the test is ready for it."""
+    """Starts a watcher when the test calls the result."""
     opened = []
 
     def start():
@@ -92,7 +92,7 @@ def test_libsecret_holds_what_others_change(session, peer, watch):
     watcher = watch()
     items = {one: ["One", False]}
     watcher.wait_for("items", items)
-    # Several, one after the other: libsecret adds each to what it holds.
+    # Several items, one after the other, because libsecret adds each to its list.
     for number in "234":
         path = peer.create(number, {"number": number}, label=number)
         items[path] = [number, False]

@@ -1,5 +1,7 @@
-"""A program with libsecret that runs for long, as Seahorse or a mail program does: it loads every collection once, keeps what it
-was told, and hears signals. Each line on standard input is a call, each line out its answer as JSON."""
+"""A libsecret program that runs for a long time, as Seahorse or a mail program does. It loads every collection once,
+keeps its copy, and listens to signals. Each line of standard input is a call. Each line of output is the answer as
+JSON.
+"""
 
 import json
 import sys
@@ -22,13 +24,13 @@ def start():
 
 
 def kept():
-    """Every item as the program believes that it is, by its path."""
+    """The program's copy of every item, by path."""
     items = [item for collection in service.get_collections() or [] for item in collection.get_items() or []]
     return {item.get_object_path(): [item.get_label(), item.get_locked(), item.get_attributes()] for item in items}
 
 
 def wait(expected, seconds=20):
-    """What it believes, as soon as that is what is expected."""
+    """The program's copy, as soon as it matches the expected one or the time is over."""
     late = []
     timer = GLib.timeout_add_seconds(seconds, late.append, True)
     while (now := kept()) != expected and not late:
@@ -43,7 +45,7 @@ def told(items):
 
 
 def search(name):
-    """As programs with a main loop do it."""
+    """An asynchronous search, as programs with a main loop make it."""
     ended = []
     service.search(schema, {"name": name}, ALL, None, lambda _, result: ended.append(result))
     while not ended:
@@ -65,7 +67,7 @@ def lock(path):
 
 
 def collections():
-    """By their paths: whether they are locked."""
+    """Whether each collection is locked, by path."""
     return {one.get_object_path(): one.get_locked() for one in service.get_collections()}
 
 

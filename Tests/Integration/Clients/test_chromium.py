@@ -1,9 +1,11 @@
-"""Chromium keeps its cookies under a key that it keeps in the Secret Service, and makes a new one if it finds none.
+"""Chromium encrypts its cookies with a key in the Secret Service, and creates a new key if it finds none.
 
-What Debian's Chromium 156 does at each start, seen with dbus-monitor: ReadAlias("default"); the collection's Label;
-Unlock([collection]), and Prompt where that names a prompt; where the prompt is dismissed, nothing more. Else
-OpenSession("plain"), the collection's SearchItems({application: chromium, xdg:schema: ..._v2}), Unlock([item]),
-GetSecrets([item]) and Close; and where the search finds nothing, CreateItem with replace.
+Debian's Chromium 156 makes these calls at each start, as dbus-monitor shows. It calls ReadAlias("default"), reads the
+collection's Label, and calls Unlock([collection]). If Unlock returns a prompt, it calls Prompt, and stops if the person
+dismisses the prompt.
+
+Else it calls OpenSession("plain"), the collection's SearchItems({application: chromium, xdg:schema: ..._v2}),
+Unlock([item]), GetSecrets([item]) and Close. If the search finds nothing, it calls CreateItem with replace.
 """
 
 import functools
@@ -27,12 +29,12 @@ KEY = {"application": "chromium"}
 
 
 class Site(http.server.ThreadingHTTPServer):
-    """A site on the loopback device. `/set` sets a cookie that lasts, and leads on to `/kept`."""
+    """A site on the loopback device. `/set` sets a permanent cookie, and redirects to `/kept`."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Page)
         self.address = f"http://127.0.0.1:{self.server_port}"
-        # Path and cookies of each request.
+        # The path and cookies of each request.
         self.asked = []
 
 
@@ -63,14 +65,14 @@ def site():
 
 
 class Browser:
-    """A profile of that name. `store`: where it keeps its key."""
+    """A profile of that name. `store` selects the place of the key."""
 
     def __init__(self, session, display, site, profile, store="gnome-libsecret"):
         self._session, self._display, self._site, self._store = session, display, site, store
         self._profile = session.home / profile
 
     def visit(self, page):
-        """Starts the browser on a page of the site, closes its window, and returns the cookies that it sent last."""
+        """Starts the browser on a page of the site and closes its window. Returns the cookies of its last request."""
         self._site.asked.clear()
         options = [
             f"--password-store={self._store}",
@@ -95,7 +97,7 @@ class Browser:
             )
         try:
             wait_until(lambda: "/kept" in [path for path, _ in self._site.asked], "the page", TIMEOUT)
-            # The windows are closed as a person closes them: after a signal the cookies are not always written.
+            # The test closes the windows as a person does. A browser that a signal ends may not write its cookies.
             self._session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "chromium", check=True)
             for _ in range(10):
                 self._display.press("ctrl+shift+w")
@@ -112,7 +114,7 @@ class Browser:
         return dict(self._site.asked)["/kept"]
 
     def kept(self):
-        """How the cookies on the disk are encrypted: v11 is by the key in the Secret Service, v10 by a fixed one."""
+        """How the cookies on the disk are encrypted: v11 means the key in the Secret Service, and v10 a fixed key."""
         file = self._profile / "Default/Cookies"
         with sqlite3.connect(f"file:{file}?immutable=1", uri=True) as database:
             return [bytes(value[:3]).decode() for (value,) in database.execute("SELECT encrypted_value FROM cookies")]
@@ -120,7 +122,7 @@ class Browser:
 
 @pytest.fixture
 def browser(session, display, site):  # noqa: F811
-    """A browser for the name of a profile."""
+    """Makes a browser with the named profile."""
     return functools.partial(Browser, session, display, site)
 
 
@@ -132,7 +134,7 @@ def peer(session):
 
 
 def key(peer):
-    """Path and secret of the one key that Chromium stored."""
+    """The path and secret of the only key that Chromium stored."""
     found, locked = peer.search(KEY)
     assert len(found) == 1 and locked == []
     return found[0], peer.read(found[0])
@@ -148,7 +150,7 @@ def test_its_key_is_found_again(session, browser, peer):
     assert session.login().returncode == 0
     assert browser("mine").visit("/kept") == "kept=crumbs"
     assert browser("mine").kept() == ["v11"]
-    # In a new transport session: those of the old daemon are gone.
+    # The transport sessions of the old daemon have ended, so the test needs a new one.
     again = Peer(session)
     assert key(again) == stored
     again.close()
@@ -167,7 +169,8 @@ def test_a_start_before_the_first_login_leaves_no_key(session, browser, peer):
 
 @pytest.mark.parametrize("state", LOCKED)
 def test_a_start_while_locked_leaves_the_key(session, browser, peer, state):
-    """Chromium drops the cookies that it cannot read, so it is started with another profile: the key is for all."""
+    """Chromium drops cookies that it cannot read. So the test starts another profile, because all profiles share the
+    key."""
     assert session.login().returncode == 0
     assert browser("mine").visit("/set") == "kept=crumbs"
     stored = key(peer)
@@ -185,7 +188,7 @@ def test_a_start_while_locked_leaves_the_key(session, browser, peer, state):
 
 
 def test_a_start_behind_a_locker_waits_for_the_key(session, browser, peer):
-    """Nothing that it has is lost: it reads on when somebody is back."""
+    """Chromium loses no cookie, and reads on when the person is back."""
     assert session.login().returncode == 0
     assert browser("mine").visit("/set") == "kept=crumbs"
     stored = key(peer)
@@ -196,7 +199,7 @@ def test_a_start_behind_a_locker_waits_for_the_key(session, browser, peer):
 
 @pytest.mark.parametrize("store", ["kwallet5", "kwallet6"])
 def test_its_key_is_kept_by_kwallets_interface(session, browser, store):
-    """latchkey-kwallet answers. A Chromium that starts behind a lock does not replace the key."""
+    """latchkey-kwallet serves the interface. A Chromium that starts behind a lock does not replace the key."""
     serve(session)
     assert session.login().returncode == 0
     assert browser("mine", store).visit("/set") == "kept=crumbs" and browser("mine").kept() == ["v11"]

@@ -1,4 +1,4 @@
-"""Docker's and git's credential helpers, by what they read and write."""
+"""The credential helpers of Docker and git. The tests check the input and output of the helpers."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ def docker_store(session, secret, server=REGISTRY, user="demo"):
 
 
 def docker_get(session, server=REGISTRY):
-    """User and secret, or what went wrong."""
+    """User and secret, or the error."""
     done = docker(session, "get", server)
     if done.returncode != 0:
         return done.stdout.strip() or done.stderr.strip()
@@ -58,7 +58,7 @@ def test_docker_while_locked(session, peer, state):
     assert docker_store(session, "new").returncode != 0
     other = docker_store(session, "stored while locked", "https://other.example")
     assert (other.returncode == 0) is (state == "locked")
-    # Whether docker reports it or not, nothing is gone.
+    # Even if docker reports success, the item still exists.
     docker(session, "erase", REGISTRY)
     assert len(peer.search({"server": REGISTRY})[1]) == 1
     bring_back(state, session, peer)
@@ -85,8 +85,8 @@ def test_docker_behind_a_locker(session, peer):
 
 @pytest.fixture(scope="module")
 def git_helper(tmp_path_factory):
-    """Built from what Debian's git brings."""
-    # /tmp has modes that let the session's user in; pytest's folder has not.
+    """The helper, built from the source in Debian's git package."""
+    # The session's user may enter /tmp, but not pytest's folder.
     folder = tmp_path_factory.mktemp("git")
     source = "/usr/share/doc/git/contrib/credential/libsecret"
     shutil.copytree(source, folder / "libsecret")
@@ -96,7 +96,7 @@ def git_helper(tmp_path_factory):
 
 @pytest.fixture
 def git(session, git_helper):
-    """Runs a verb of the helper with a credential: its exit status, and what it answers."""
+    """Runs a command of the helper with a credential. Returns its exit status and its answer."""
     program = session.root / "tmp/git-credential-libsecret"
     shutil.copy(git_helper, program)
     program.chmod(0o755)
@@ -110,7 +110,7 @@ def git(session, git_helper):
 
 SITE = {"protocol": "https", "host": "git.example:8443"}
 USER = {"username": "demo"}
-# The attributes by the names that the helper uses.
+# The helper's names of the attributes.
 GIT_ATTRIBUTES = {"protocol": "https", "server": "git.example", "port": "8443"}
 
 
@@ -139,7 +139,7 @@ def test_git_while_locked(session, peer, git, state):
     other = SITE | {"host": "other.example"}
     stored = git("store", **other, **USER, password="stored while locked")[0] == 0
     assert stored is (state == "locked")
-    # git erases what a server refused.
+    # git erases a credential after a server has refused it.
     git("erase", **SITE, **USER)
     assert len(peer.search(GIT_ATTRIBUTES)[1]) == 1
     bring_back(state, session, peer)

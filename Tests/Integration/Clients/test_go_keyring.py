@@ -1,4 +1,4 @@
-"""A client that calls as go-keyring does."""
+"""A client that makes the calls of go-keyring."""
 
 import pytest
 from support.clients import BEHIND, LOCKED, answer_behind_a_locker, bring_back, bring_to, python
@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
 
 
 class GoKeyring:
-    """The calls that github.com/zalando/go-keyring makes, in its order, with what it checks."""
+    """The calls and checks of github.com/zalando/go-keyring, in the same order."""
 
     def __init__(self, session):
         self.peer = Peer(session)

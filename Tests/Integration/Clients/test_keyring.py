@@ -14,7 +14,7 @@ def credential(user):
     found = keyring.get_credential("mail", user)
     return found and [found.username, found.password]
 """
-# The attributes by the names that the backend uses.
+# The backend's names of the attributes.
 ATTRIBUTES = {"service": "mail", "username": "demo"}
 
 
@@ -74,7 +74,7 @@ tell("other", lambda: keyring.set_password("mail", "other", "stored while locked
 tell("delete", lambda: keyring.delete_password("mail", "demo"))
 """,
     )
-    # An error is what a program can tell from "there is none".
+    # By an error, a program can tell a locked collection from a missing item.
     assert told["get"].startswith("! KeyringLocked")
     assert told["credential"].startswith("! KeyringLocked")
     assert told["any credential"].startswith("! KeyringLocked")
@@ -122,7 +122,8 @@ plain, generic = SecretService.Keyring(), libsecret.Keyring()
 
 @pytest.mark.parametrize("first, second", [("plain", "generic"), ("generic", "plain")])
 def test_the_other_backend_reads_and_replaces_the_same_item(session, peer, first, second):
-    """One stores without a schema, the other with libsecret's generic one. gnome-keyring takes them for the same."""
+    """One backend stores without a schema, the other with libsecret's generic schema. gnome-keyring treats both as the
+    same."""
     told = script(
         session,
         BOTH
@@ -135,15 +136,15 @@ tell("changed", lambda: {first}.get_password("both", "demo"))
     )
     assert told == {"set": None, "get": "first", "again": None, "changed": "second"}
     [item] = peer.search({"service": "both", "username": "demo"})[0]
-    # Each keeps its attributes as they are.
+    # The item keeps the attributes of the last backend that wrote it.
     assert ("xdg:schema" in peer.all(item, ITEM)["Attributes"]) == (second == "generic")
     told = script(session, BOTH + f'tell("delete", lambda: {first}.delete_password("both", "demo"))')
-    # The libsecret backend returns whether it deleted anything.
+    # Only the libsecret backend returns whether it deleted an item.
     assert told["delete"] in (None, True) and peer.search({"service": "both"}) == ([], [])
 
 
 def test_of_several_logins_the_one_that_was_changed_last_is_found(session, peer):
-    """Two programs save the same login under an attribute that differs."""
+    """Two programs save the same login, and only one attribute differs."""
     login = {"service": "several", "username": "demo"}
     older = peer.create("old", login | {"application": "A"})
     newer = peer.create("new", login | {"application": "B"})

@@ -1,4 +1,4 @@
-"""libsecret, by its introspected interface."""
+"""Programs that use libsecret by GObject introspection."""
 
 import pytest
 from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, script

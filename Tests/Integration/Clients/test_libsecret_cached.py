@@ -1,4 +1,4 @@
-"""What a libsecret program keeps of items follows their state, for as long as it runs."""
+"""A running libsecret program keeps a copy of each item. The copy follows the item's state."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ PROGRAM = pathlib.Path(__file__).with_name("libsecret_program.py").read_text()
 
 
 class Program:
-    """A program with libsecret that runs until the test ends."""
+    """A libsecret program that runs until the test ends."""
 
     def __init__(self, session):
         self.process = session.start(
@@ -30,7 +30,7 @@ class Program:
         return json.loads(self.process.stdout.readline() or '"it is gone"')
 
     def check(self, expected):
-        """Soon that is what it believes."""
+        """Waits until the program's copy matches."""
         assert self.call("wait", expected) == expected
 
     def close(self):
@@ -66,7 +66,8 @@ def test_fifty_lock_cycles(session, peer, start):
     program.check(states(True, **items))
     for cycle in range(50):
         assert session.locker().returncode == 0
-        # At once, as it hears of it before the answer. A call that does not come back to the main loop hears nothing.
+        # The program hears of the change before the answer, so its copy is right at once. After a synchronous call, its
+        # main loop must run first.
         search = "search" if cycle % 2 else "search_sync"
         if search == "search_sync":
             program.check(states(False, **items))
@@ -87,12 +88,13 @@ def test_one_that_was_seen_locked(session, peer, start, state):
     assert program.call("search", "one") == [["Kept one", False, "secret one"]]
     program.check(states(False, **items))
     bring_to(state, session, peer)
-    # The program keeps the label that it was told.
+    # The program keeps the last label that it received.
     program.check(states(True, **items))
 
 
 def test_what_was_seen_sealed_by_one_that_only_listens(session, peer, start):
-    """As Seahorse, started before the first login: label and attributes appear, and the secret is there."""
+    """The program only listens, as a Seahorse that was started before the first login. After the login it has the
+    labels, attributes and secrets."""
     items = stored(peer, "one", "two", "three")
     after = peer.create("secret after", {"name": "after", CLASS: "after-first-unlock"}, label="Kept after")
     session.restart()
@@ -112,7 +114,7 @@ def test_an_item_that_is_locked_by_itself(answered, session, start):  # noqa: F8
     locked = states(True, one=items["one"]) | states(False, two=items["two"])
     assert program.call("lock", items["one"]) == [1, [items["one"]]]
     assert program.call("kept") == locked or program.call("wait", locked) == locked
-    # Another client's lock and unlock are heard as well.
+    # The program also hears of locks and unlocks by another client.
     assert session.login().returncode == 0
     program.check(states(False, **items))
     assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [items["one"]]) == ([items["one"]], NOTHING)
@@ -125,7 +127,7 @@ def test_an_item_that_is_locked_by_itself(answered, session, start):  # noqa: F8
 
 
 def heard(peer, item):
-    """What the properties of an item became, as they were told."""
+    """The new values of an item's properties, as the signals report them."""
     return peer.property_changes(item)[0]
 
 
@@ -147,7 +149,7 @@ def test_only_what_changes_is_told_and_only_who_looked(session, peer):
     assert heard(peer, items[2]) == heard(peer, always) == heard(other, items[0]) == heard(other, items[2]) == {}
     changed = [signal[3] for signal in other.listen() if signal[:1] + signal[2:3] == (LOGIN, "ItemChanged")]
     assert changed == [(items[1],)]
-    # Nothing is said again that is known.
+    # No signal repeats a known value.
     peer.signals.clear()
     session.lock()
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])
@@ -160,7 +162,8 @@ def test_only_what_changes_is_told_and_only_who_looked(session, peer):
 
 
 def test_it_is_told_before_the_answer(session, peer):
-    """Programs read what they believe unlocked only, and believe what they were told last."""
+    """Programs read only items that they believe unlocked, and believe the last signal. So the signal must come before
+    the answer."""
     item = peer.create("secret", {"n": "1"})
     session.lock()
     peer.all(item, ITEM)

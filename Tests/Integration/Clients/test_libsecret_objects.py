@@ -1,4 +1,4 @@
-"""libsecret's objects: services, collections, items; and its calls that do not wait."""
+"""libsecret's service, collection and item objects, and its asynchronous calls."""
 
 import pytest
 from support.clients import BEHIND, LOCKED, Conversation, bring_back, bring_to, script
@@ -42,7 +42,7 @@ def wait(start, finish):
     spin(lambda: answers)
     return finish(answers[0])
 """
-# What libsecret leaves of the error IsLocked.
+# The part of the error IsLocked that libsecret shows.
 LOCKED_TEXT = "it is locked: unlock the session with your password (2)"
 
 
@@ -100,7 +100,7 @@ tell("left", lambda: Secret.password_lookup_sync(loose, words, None))
     assert told["store"] is True and told["part"] == "by schema"
     assert told["foreign"] is None and told["other"] is None and told["false"] is None
     assert told["loose"] == "by schema"
-    # Stored with its name all the same, and not another item.
+    # The schema's name is stored as well, and no second item appears.
     assert told["loose store"] is True
     assert told["all"] == told["of schema"] == ["by loose schema"]
     assert told["names"] == ["org.latchkey.Test"]
@@ -178,7 +178,7 @@ tell("without waiting", without_a_loop)
     assert told["delete"] == [True, True]
     assert told["without waiting"] == ["Later", True]
     assert peer.get(ROOT, SERVICE, "Collections") == [LOGIN, SESSION_COLLECTION]
-    # With the collection went what was in it.
+    # The items of a deleted collection are deleted too.
     assert peer.search({"name": "moved"}) == ([], [])
 
 
@@ -244,7 +244,7 @@ tell("twice", lambda: first.delete_sync(None))
 
 
 def test_locks(session, peer):
-    """Locking by libsecret, and what its objects know of it."""
+    """libsecret locks items and collections, and its objects show the new state."""
     told = script(
         session,
         OBJECTS
@@ -280,7 +280,7 @@ tell("path", item.get_object_path)
     assert told["unlock open ones"] == [2]
     assert told["lock item"] == [item] and told["lock"] == [[LOGIN], True]
     assert told["told"][0] is True
-    # The item's keys are gone, and so its label cannot be read.
+    # The keys of the item are erased, so nobody can read its label.
     assert told["search"] == [["", True, None]] and told["search and unlock"] == told["search"]
     assert told["unlock"] == [0, 0] and told["without waiting"] == 0
     assert told["load"].startswith("! ") and LOCKED_TEXT in told["load"]
@@ -295,7 +295,7 @@ tell("path", item.get_object_path)
 
 @pytest.mark.parametrize("state", [*LOCKED, BEHIND])
 def test_objects_that_were_there_before_the_lock(session, peer, state):
-    """A program that is not started again: its objects serve it afterwards as well."""
+    """A program that keeps running can use its objects again after the unlock."""
     code = """
 collection = default()
 item = make(collection, words, "secret")
@@ -314,7 +314,7 @@ tell("collection", lambda: spin(lambda: collection.get_locked() is False))
 tell("store", lambda: Secret.password_store_sync(schema, {"name": "later"}, None, "L", "later", None))
 tell("delete", lambda: other.delete_sync(None))
 """
-    # Behind a locker it would wait for somebody to unlock the screen.
+    # Behind a locker, UNLOCK would wait for a person to unlock the screen.
     code = code.replace("FLAGS", "LOAD" if state == BEHIND else "UNLOCK | LOAD")
     with Conversation(session, OBJECTS + code.replace("AFTER", str(state != BEHIND))) as program:
         assert program.told() == {}

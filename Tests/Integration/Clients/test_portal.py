@@ -1,4 +1,4 @@
-"""The Secret portal of sandboxed applications: the daemon's side of it."""
+"""The daemon's side of the Secret portal, for sandboxed applications."""
 
 import contextlib
 import fcntl
@@ -42,10 +42,10 @@ from support.session import Session, wait_until
 
 @pytest.fixture(scope="module", autouse=True)
 def forgotten(stage):
-    """A request behind a locked screen, before any login: made first, looked at last."""
+    """A request behind a locked screen, before any login. The session makes it first, and the last test checks it."""
     session = Session(stage)
     peer = Peer(session)
-    # Without the screen saver, somebody would be asked.
+    # Without the locked screen, a prompt would ask the person.
     peer.activate_screen_saver(True)
     yield Retrieval(peer, ONE)
     peer.close()
@@ -85,7 +85,7 @@ def test_what_is_kept(session, peer):
     assert peer.get(item, ITEM, "Attributes") == {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"}
     assert peer.read(item) == secret
     assert item in peer.search({CLASS: "after-first-unlock"})[1]
-    # The same connection answers by the name in gnome-keyring's .portal file.
+    # The same connection answers under the name in gnome-keyring's .portal file.
     assert Retrieval(peer, ONE, name=SECRETS).secret() == secret
     assert peer.call(PORTAL, PROPERTIES, "Get", "(ss)", SECRET, "version") == 1
 
@@ -103,10 +103,10 @@ def test_two_requests_at_once_get_the_same_secret(session):
 
 
 def test_the_secret_that_is_there_already_is_given(session, peer):
-    """The secret is one that an import brought, in another collection and in its provider's form."""
+    """An import brought the secret. It is in another collection and has the form of its former provider."""
     imported = os.urandom(64)
     marked = {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"}
-    # Whatever other programs keep by an attribute of that name is theirs.
+    # Items of other programs may have an attribute of the same name. The portal must ignore them.
     peer.create(b"somebody's own", {"app_id": ONE})
     item = peer.create(imported, marked)
     assert peer.create(b"a later one", marked | {"more": "x"}) != item
@@ -116,7 +116,8 @@ def test_the_secret_that_is_there_already_is_given(session, peer):
     collection = portal_collection(peer)
     assert collection != NOTHING
 
-    # The secret is locked with its class, and then with its collection: never is another one made.
+    # The secret's class is locked first, and then its collection. In neither state does the portal create another
+    # secret.
     session.lock()
     request = Retrieval(peer, ONE)
     assert request.is_pending
@@ -130,7 +131,7 @@ def test_the_secret_that_is_there_already_is_given(session, peer):
     assert request.secret() == imported
     assert len(secrets_of(peer, ONE)) == 3
 
-    # The portal's own goes first, although it is the youngest.
+    # The portal prefers its own secret, although that one is the youngest.
     peer.create(b"own", marked, collection=collection)
     assert retrieve(peer, ONE) == b"own"
 
@@ -168,7 +169,7 @@ def test_a_secret_that_damage_may_hide_is_not_made_anew(session, peer):
 
 
 def test_a_request_waits_for_the_login(session):
-    """Before the vault is created, and before a later login."""
+    """One request comes before the vault exists, and another before a later login."""
     peer = Peer(session)
     request = Retrieval(peer, ONE)
     assert request.is_pending and request.exists()
@@ -206,7 +207,8 @@ def test_a_person_who_does_not_want_to(session):
 
 
 def test_an_application_that_asks_again_and_again(session):
-    """The person has said no: it does not get its window again at once, others get theirs."""
+    """The person dismissed the prompt. The application gets no new prompt at once, but other applications get theirs.
+    """
     give_pinentry(session, f"echo asked >>{session.home}/asked; echo ERR 83886179 cancelled")
     peer = Peer(session)
     assert session.login().returncode == 0
@@ -216,7 +218,7 @@ def test_an_application_that_asks_again_and_again(session):
         request = Retrieval(peer, application)
         assert request.wait() == CANCELLED and request.read() == b""
         assert len(asked.read_text().splitlines()) == count
-    # A login is another day.
+    # After a new login, the application gets a prompt again.
     assert session.login().returncode == 0
     assert len(retrieve(peer, ONE)) == 64
     assert session.logout().returncode == 0
@@ -231,7 +233,7 @@ def test_close(session):
     with pytest.raises(Failure, match=ACCESS_DENIED):
         request.close(other)
     assert request.is_pending
-    # Another caller may use the same handle for another request.
+    # Another caller may use the same handle for a request of its own.
     same = Retrieval(other, ONE, handle=request.handle)
     request.close()
     assert request.wait() == CANCELLED
@@ -245,7 +247,7 @@ def test_close(session):
 
 
 def test_handles_elsewhere(session):
-    """The frontend keeps its requests where it likes."""
+    """The frontend may choose any path for its requests."""
     peer = Peer(session)
     requests = [Retrieval(peer, ONE, handle=handle) for handle in (f"{PORTAL}/request", "/org/example/request/1")]
     assert all(request.exists() for request in requests)
@@ -259,7 +261,7 @@ def test_handles_elsewhere(session):
 def test_callers_that_are_gone(session):
     peer, other = Peer(session), Peer(session)
     gone, unread = Retrieval(other, ONE), Retrieval(peer, TWO)
-    # Somebody keeps the writing end open, but the daemon: its own end is closed once the caller is gone.
+    # Another process still holds the writing end open. The daemon closes its own end when the caller has left.
     other.close()
     assert gone.read() == b""
     os.close(unread.reading)
@@ -319,7 +321,7 @@ def test_what_is_refused(session, peer):
         request = Retrieval(peer, ONE, handle=handle)
         request.wait()
         assert request.failure == INVALID, handle
-    # What could make the daemon wait, and what cannot be written to.
+    # Descriptors that could make the daemon wait, and descriptors that it cannot write to.
     reading, writing = pipe_of(session)
     with acting_as(session):
         file = os.open(session.home / "file", os.O_CREAT | os.O_WRONLY)
@@ -332,7 +334,7 @@ def test_what_is_refused(session, peer):
 
 
 def lingering():
-    """A connection of the network whose end waits for its peer, which never reads, for an hour; and the peer."""
+    """A TCP connection and its peer. Closing the connection waits up to an hour, because the peer never reads."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         ours = socket.create_connection(server.getsockname())
         peer, _ = server.accept()
@@ -342,7 +344,7 @@ def lingering():
 
 
 def fill(connection):
-    """Writes until there is no room."""
+    """Writes until the buffer is full."""
     connection.setblocking(False)
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -350,7 +352,7 @@ def fill(connection):
 
 
 def test_a_connection_of_the_network_holds_up_nobody(session, peer):
-    """Its end would wait until its peer has everything, or for as long as the application wished."""
+    """Closing such a connection would wait until the peer has read everything, or as long as the application chose."""
     theirs, ours = lingering()
     request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
     request.wait()
@@ -360,12 +362,12 @@ def test_a_connection_of_the_network_holds_up_nobody(session, peer):
 
 
 def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
-    """The connection ends with the socket, in which nobody read it."""
+    """Nobody has received the connection from the socket, so it closes together with the socket."""
     connection, far = lingering()
     ours, theirs = socket.socketpair()
     socket.send_fds(ours, [b"x"], [connection.fileno()])
     connection.close()
-    # What is to be written must wait, so that the daemon's end of the socket is the last one.
+    # The full buffer makes the daemon's write wait, so the daemon closes the socket last.
     fill(theirs)
     request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
     assert request.is_pending
@@ -376,7 +378,7 @@ def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
 
 
 def test_a_connection_beside_any_call_holds_up_nobody(session, peer):
-    """The daemon has what came with a message, also if nothing in it is read."""
+    """The daemon owns the descriptors of each message, even if it reads none of them."""
     connection, far = lingering()
     daemon = session.daemon_pid()
     os.kill(daemon, signal.SIGSTOP)
@@ -388,7 +390,7 @@ def test_a_connection_beside_any_call_holds_up_nobody(session, peer):
         None,
     )
     del passed
-    # Sent, and forgotten on the way: now it is the daemon's alone.
+    # The test closes its own copies, so only the daemon still has the connection.
     peer.bus.flush_sync()
     peer.bus.call_sync(
         "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId", None, None, Gio.DBusCallFlags.NONE, 10_000, None
@@ -444,7 +446,7 @@ def test_whoever_deletes_the_collection_deletes_the_secrets(session, peer):
 
 
 def test_the_name_is_ours_where_another_program_provides_secrets(session):
-    """The name is ours even while the vault is sealed."""
+    """The daemon owns the portal's name even while another program provides secrets and the vault is sealed."""
     peer = Peer(session)
     session.stop_daemon()
     take = GLib.Variant("(su)", (SECRETS, 4))
@@ -459,9 +461,9 @@ def test_the_name_is_ours_where_another_program_provides_secrets(session):
 
     wait_until(has_owner, "the name")
     assert session.status()["name_owner"] == peer.name
-    # Behind a locked screen it waits for the login.
+    # Behind a locked screen, the request waits for the login.
     peer.activate_screen_saver(True)
-    # Whom the bus starts need not ignore SIGPIPE himself: this daemon must.
+    # The bus may start programs that do not ignore SIGPIPE. The daemon itself must ignore the signal.
     unread = Retrieval(peer, TWO)
     os.close(unread.reading)
     assert session.login().returncode == 0

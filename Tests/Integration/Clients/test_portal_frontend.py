@@ -1,4 +1,6 @@
-"""The Secret portal by the real frontend, xdg-desktop-portal, with applications in sandboxes as Flatpak makes them."""
+"""The Secret portal with its real frontend, xdg-desktop-portal. The applications run in sandboxes like those of
+Flatpak.
+"""
 
 import os
 import subprocess
@@ -26,7 +28,7 @@ pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
 
 
 class Application:
-    """A sandboxed application, as Flatpak starts them; without an id, a program outside any sandbox."""
+    """A sandboxed application, started as Flatpak starts it. Without an id, it is a program outside any sandbox."""
 
     def __init__(self, session, name, *arguments):
         command = ["/usr/bin/python3", session.lend(PROGRAM), *arguments]
@@ -43,20 +45,20 @@ class Application:
         sandbox += ["--dev", "/dev", "--perms", "0755", "--dir", "/tmp", "--bind", session.root, session.root]
         sandbox += ["--ro-bind", info, "/.flatpak-info", "--"]
         if os.getuid() == 0:
-            # Root needs no user namespace for it, which may be forbidden.
+            # Root needs no user namespace for the sandbox. The system may forbid user namespaces to others.
             user = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--"]
             self.process = subprocess.Popen([*sandbox, *user, *command], env=session.environment, **pipes)
         else:
             self.process = session.start(*sandbox, *command, **pipes)
 
     def handle(self):
-        """Its request, once the frontend has it."""
+        """The handle of the request, once the frontend has it."""
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()
         return line.strip()
 
     def answer(self, input=None):
-        """Response and secret."""
+        """The response and the secret."""
         output, errors = self.process.communicate(input, seconds(30))
         assert self.process.returncode == 0, errors
         response, _, secret = output.splitlines()[-1].partition(" ")
@@ -70,7 +72,7 @@ class Application:
 
 @pytest.fixture(scope="module")
 def sandboxes():
-    """That there are any. They can be forbidden, but not in CI."""
+    """Checks that sandboxes work. The system may forbid them, but not in CI."""
     done = subprocess.run(["bwrap", "--unshare-pid", "--ro-bind", "/", "/", "true"], capture_output=True, text=True)
     if done.returncode != 0:
         if os.environ.get("CI") == "true":
@@ -80,7 +82,7 @@ def sandboxes():
 
 @pytest.fixture
 def frontend(session, stage, sandboxes):
-    """The real xdg-desktop-portal, started before any login, which finds the daemon by the file that is installed."""
+    """The real xdg-desktop-portal, started before any login. It finds the daemon through the installed .portal file."""
     portals = stage / "usr/share/xdg-desktop-portal/portals"
     environment = session.environment | {"XDG_DESKTOP_PORTAL_DIR": str(portals), "XDG_CURRENT_DESKTOP": "sway"}
     with open(session.root / "frontend.log", "w") as log:
@@ -111,7 +113,7 @@ def test_sandboxed_applications(session, frontend):
     one, two = Application(session, ONE).secret(), Application(session, TWO).secret()
     assert len(one) == len(two) == 64
     assert one != two
-    # The frontend named them as they are.
+    # The frontend gave the daemon the applications' own ids.
     assert (retrieve(frontend, ONE), retrieve(frontend, TWO)) == (one, two)
 
     def check_that_they_are_the_same():
@@ -152,7 +154,7 @@ def test_a_sandboxed_application_that_waits_no_longer(session, frontend):
         if end == "close":
             assert waiting.answer("now\n") == ("closed", b"")
         else:
-            # bwrap takes its application with it.
+            # The end of bwrap also ends its application.
             waiting.process.kill()
             waiting.process.wait(seconds(10))
         wait_until(lambda: not has_request(frontend, handle), "the end of the request")

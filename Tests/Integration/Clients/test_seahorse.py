@@ -1,4 +1,4 @@
-"""Seahorse, as somebody who cannot see the screen uses it: it lists what is there, and follows what others change."""
+"""Seahorse with a screen reader. It lists the items, and follows changes by other programs."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ from support.session import wait_until
 
 pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
 
-# Answers each line, a list, with what it found on the screen, by way of the accessibility bus.
+# For each line, which is a list, prints the matching parts of the screen. The accessibility bus describes the screen.
 READER = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
@@ -98,11 +98,11 @@ for line in sys.stdin:
 
 
 class Seahorse:
-    """The program, and a reader of its windows."""
+    """The program Seahorse, and a reader of its windows."""
 
     def __init__(self, session, display):
         self._session, self._display = session, display
-        # The accessibility bus is the only other service that the session's bus starts.
+        # The session's bus starts no other service than the accessibility bus.
         session.offer("org.a11y.Bus", pathlib.Path("/usr/share/dbus-1/services/org.a11y.Bus.service").read_text())
         self.log = session.root / "seahorse.log"
         with open(self.log, "wb") as log:
@@ -114,7 +114,7 @@ class Seahorse:
             "/usr/bin/python3", "-c", READER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         window = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "seahorse", check=True)
-        # Wide enough for collections and items beside each other.
+        # The window must be wide enough to show collections and items side by side.
         session.run("xdotool", "windowsize", "--sync", window.stdout.split()[0], "1200", "900", check=True)
 
     def close(self):
@@ -128,7 +128,7 @@ class Seahorse:
         return json.loads(self._reader.stdout.readline())
 
     def shows(self, text):
-        """Whether a label on the screen has this line."""
+        """Whether one line of a label on the screen is this text."""
         return any(text in label.split("\n") for label in self.ask("labels") or [])
 
     def wait_for(self, text):
@@ -147,7 +147,7 @@ class Seahorse:
         return [role, name] in (self.ask("tree") or [])
 
     def click(self, role, name):
-        """Clicks with the mouse: a dialog that a press by way of the accessibility bus opens keeps that bus waiting."""
+        """Clicks with the mouse. A press through the accessibility bus would block that bus until the dialog closes."""
         found = []
 
         def is_still():
@@ -159,13 +159,13 @@ class Seahorse:
         self._session.run("xdotool", "mousemove", x, y, "click", "1", check=True)
 
     def write(self, role, name, text):
-        """Writes instead of what a field has."""
+        """Replaces the text of a field."""
         wait_until(lambda: self.ask("write", role, name, text), f"the {role} {name!r}")
 
 
 @pytest.fixture
 def open_seahorse(session, display):  # noqa: F811
-    """Starts Seahorse when the test is ready for it."""
+    """Starts Seahorse when the test calls the result."""
     opened = []
 
     def start():
@@ -203,14 +203,14 @@ def test_it_follows_other_clients(session, peer, open_seahorse):
 
 
 def properties(seahorse, name):
-    """Opens the properties of an item; the texts of the dialog."""
+    """Opens the properties of an item, and returns the texts of the dialog."""
     seahorse.choose(name)
     seahorse.press("Return")
     wait_until(lambda: ["dialog", "Item Properties"] in (seahorse.ask("tree") or []), "the dialog")
 
 
 def password(seahorse):
-    """The dots in the place of the password."""
+    """The dots that Seahorse shows for the password."""
     return "".join(text for role, text in seahorse.ask("tree") or [] if role == "password text")
 
 
@@ -237,9 +237,10 @@ def test_it_follows_locking_and_unlocking(session, peer, open_seahorse):
     assert seahorse.log.read_text() == ""
 
 
-# ---- its buttons ----
+# ---- buttons of Seahorse ----
 
-# Agrees to every window and gives the login password or, for all others, a passphrase; what the windows said is written down.
+# Confirms every window. Answers with the login password or, for other questions, with a passphrase. Writes down the
+# texts of the windows.
 AGREEING = """#!/bin/sh
 echo OK
 while read -r what; do
@@ -260,7 +261,7 @@ done
 
 @pytest.fixture
 def said(session, display):  # noqa: F811
-    """What prompts said: the person agrees to all of them."""
+    """The texts of the prompts. The person confirms all of them."""
     said = session.root / "said"
     said.touch()
     said.chmod(0o666)
@@ -270,7 +271,7 @@ def said(session, display):  # noqa: F811
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text(AGREEING.format(said=said, password=password))
     pinentry.chmod(0o755)
-    # A desktop tells the bus its display when it starts.
+    # A desktop gives its display to the bus at its start.
     session.run("dbus-update-activation-environment", f"DISPLAY={display.name}", check=True)
     session.restart()
     assert session.login().returncode == 0
@@ -279,7 +280,7 @@ def said(session, display):  # noqa: F811
 
 @pytest.fixture
 def work(said, peer):
-    """A collection beside the login's, with an item."""
+    """A second collection with an item."""
     label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
     path, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "")
     peer.create("within", {"in": "work"}, label="Within", collection=path)
@@ -287,7 +288,7 @@ def work(said, peer):
 
 
 def menu(seahorse, collection, name):
-    """Chooses from the menu of a collection."""
+    """Chooses an entry from the menu of a collection."""
     seahorse.choose(collection)
     seahorse.press("Menu")
     wait_until(lambda: ["menu item", name] in (seahorse.ask("tree") or []), f"the menu's {name!r}")
@@ -299,7 +300,7 @@ def test_change_password_of_the_login_says_how(session, said, work, open_seahors
     menu(seahorse, "Login", "Change Password")
     wait_until(lambda: "passwd" in said.read_text(), "the advice")
     assert "Your login password unlocks the collection" in said.read_text()
-    # No error is shown.
+    # Seahorse shows no error.
     assert not any(role in ("alert", "dialog") for role, _ in seahorse.ask("tree"))
     assert session.status()["state"] == "unlocked" and seahorse.log.read_text() == ""
 
@@ -324,7 +325,7 @@ def test_lock_and_unlock(session, peer, work, said, open_seahorse):
     menu(seahorse, "Work", "Lock")
     wait_until(lambda: peer.get(work, COLLECTION, "Locked"), "the lock")
     seahorse.wait_without("Within")
-    # The login unlocks it too.
+    # The login unlocks the collection too.
     session.logout()
     session.login()
     wait_until(lambda: not peer.get(work, COLLECTION, "Locked"), "the unlock")
@@ -345,7 +346,7 @@ LOCKED = "it is locked: unlock the session with your password"
 
 
 def choose_from_menu(seahorse, row, name):
-    """Chooses from a row's menu what opens a dialog."""
+    """Chooses an entry that opens a dialog from a row's menu."""
     seahorse.choose(row)
     seahorse.press("Menu")
     seahorse.click("menu item", name)

@@ -43,12 +43,12 @@ def test_secret_tool_while_locked(session, peer, state):
         assert found.returncode == 0 and "No such secret item" not in found.stderr, found
         assert "open sesame" not in found.stdout
         assert found.stdout.startswith("[/") and found.stdout.count("[") == 1
-    # What can be read is shown in full beside what cannot.
+    # secret-tool shows readable items in full, beside the locked ones.
     found = tool(session, "search", "--all", "--unlock", "account", "demo")
     lines = {"secret = " + secret for secret in ("open sesame", "token", "short")}
     shown = lines.intersection(found.stdout.splitlines())
     if state == "sealed":
-        # What lives in memory ended with the session.
+        # The items in memory ended with the session.
         assert (found.stdout.count("["), shown) == (2, set())
     else:
         assert found.stdout.count("[") == 3
@@ -79,7 +79,7 @@ def test_secret_tool_behind_a_locker(session, peer):
 
 
 def test_secret_tool_collections(session, peer):
-    """By alias and by path; each search looks into all of them."""
+    """Each search looks into all collections, whether the item was stored by alias or by path."""
     label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
     work, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "work")
     for name, target in (("alias", "work"), ("path", work), ("login", "login"), ("default", "default"), ("l", LOGIN)):
@@ -88,7 +88,7 @@ def test_secret_tool_collections(session, peer):
         [item] = peer.search({"in": name})[0]
         assert item.startswith((work if target in ("work", work) else LOGIN) + "/")
         assert tool(session, "lookup", "in", name).stdout == "secret of " + name
-    # The same words in two collections are two items; both are cleared.
+    # The same attributes in two collections belong to two items. secret-tool clears both.
     for target in ("work", "login"):
         stored = tool(session, "store", "--label=Twice", f"--collection={target}", "in", "two", input=target)
         assert stored.returncode == 0
@@ -99,13 +99,13 @@ def test_secret_tool_collections(session, peer):
     assert tool(session, "lookup", "in", "alias").returncode == 1
     assert tool(session, "lookup", "in", "default").stdout == "secret of default"
     assert tool(session, "store", "--label=One", "--collection=work", "in", "new", input="x").returncode != 0
-    # No login, no keyring: it makes one.
+    # Without a default collection, libsecret creates one.
     assert peer.call(LOGIN, COLLECTION, "Delete") == NOTHING
     assert tool(session, "store", "--label=One", "in", "made", input="made").returncode == 0
     assert tool(session, "lookup", "in", "made").stdout == "made"
     [item] = peer.search({"in": "made"})[0]
     assert peer.get(item.rpartition("/")[0], COLLECTION, "Label") == "Default keyring"
-    # The path is none of the former collections.
+    # The new collection does not reuse a path of the former ones.
     assert not item.startswith((LOGIN, work))
 
 
@@ -122,7 +122,7 @@ def test_secret_tool_secrets_of_every_kind(session, peer):
 
 def test_secret_tool_lock(session, peer):
     tool(session, "store", "--label=Mail", *MAIL_WORDS, input="open sesame")
-    # libsecret 0.20.5 may crash at its own end; what counts is what it did.
+    # libsecret 0.20.5 may crash when it ends, so the test checks only the result.
     tool(session, "lock")
     assert peer.get(LOGIN, COLLECTION, "Locked") is True
     assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
@@ -135,7 +135,8 @@ def test_secret_tool_lock_of_one_collection(session, peer):
     assert session.status()["state"] == "unlocked"
     assert peer.search(MAIL) in (([item], []), ([], [item]))
     tool(session, "lock", "--collection=nowhere")
-    # Behind a locker the collection counts as open, so it is asked for; libsecret asks for no other that is locked.
+    # Behind a locker, libsecret sees the default collection as unlocked, so it asks for that one. It asks for no other
+    # locked collection.
     bring_to("behind a locker", session, peer)
     tool(session, "lock", "--collection=login")
     assert peer.get(LOGIN, COLLECTION, "Locked") is True
@@ -170,7 +171,7 @@ def test_a_class_alone_is_a_search_that_empties_nothing(session):
 def test_a_locked_collection_stays_so_until_a_login(session):
     session.login()
     session.store("secret", "app", "a")
-    # secret-tool of libsecret 0.20 frees a list twice after it has locked, so its status says nothing.
+    # secret-tool of libsecret 0.20 frees a list twice after it has locked, so its exit status is meaningless.
     session.run("secret-tool", "lock", "--collection=login")
     assert session.lookup("app", "a") is None
     session.locker()

@@ -1,4 +1,4 @@
-"""The control socket against peers of every kind. Whatever one does or leaves undone, the others are served."""
+"""The control socket with peers of every kind. No peer can keep the daemon from serving the others."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from support.session import is_alive
 
 @pytest.fixture(scope="module")
 def daemon(shared_session):
-    """The session, with the vault unlocked; at the end the daemon must be the one it was."""
+    """An unlocked session. The same daemon must run at the end."""
     assert shared_session.login().returncode == 0
     before = shared_session.daemon_pid()
     yield shared_session
@@ -31,7 +31,7 @@ def daemon(shared_session):
 def test_a_second_daemon_says_why_it_cannot_serve(daemon):
     with open(f"/proc/{daemon.daemon_pid()}/cmdline") as file:
         command = file.read().split("\0")[:-1]
-    # On another bus or on the same one: it comes no further than to this socket.
+    # A second daemon ends at the control socket, whether it uses the same bus or another one.
     done = daemon.run(*command)
     assert done.returncode == 1
     assert "latchkeyd cannot start: another latchkeyd of this user runs" in done.stderr
@@ -187,7 +187,7 @@ def test_keys_without_hello(daemon):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_dropped(session):
-    # Let in as far as the socket, which the folders alone would not do.
+    # The folders' modes would keep another user out. So the test opens them up to the socket.
     folder = session.runtime / "latchkey"
     for path, mode in ((session.root, 0o711), (session.runtime, 0o711), (folder, 0o711), (folder / "control", 0o666)):
         path.chmod(mode)
@@ -252,7 +252,8 @@ def test_more_silent_peers_than_there_is_room_for(daemon):
     control = Control(daemon)
     began = time.monotonic()
     control.send(packet(STATUS))
-    # Its turn comes when the first ones have been silent for too long: twice, as the others wait before it.
+    # The daemon serves this connection after the silence limit of the earlier ones. The time is twice the limit,
+    # because other connections wait before this one.
     control.socket.settimeout(2 * SILENCE + seconds(SLACK))
     assert control.receive()[:2] == packet(STATUS)
     assert time.monotonic() - began > SILENCE - 1
@@ -306,7 +307,7 @@ def test_wrong_keys_are_slowed_on_their_connection_alone_and_counted(session):
         assert guessing.receive()[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
         if attempt != 2:
             assert attempt - 0.1 < time.monotonic() - began < seconds(attempt)
-    # What is cut off stays so, and a new connection begins anew.
+    # The connection stays closed. A new connection starts with no failed attempts.
     assert guessing.ask(packet(STATUS)) == b""
     began = time.monotonic()
     assert other.ask_sealed(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
@@ -344,7 +345,7 @@ def test_a_password_that_is_slow_here_is_said_until_the_next_unlock(session):
     control = Control(session)
     note = packet(SLOW_PASSWORD, struct.pack("<I", 4200))
     assert control.ask(note) == packet(NOTED)
-    assert session.status()["problems"] == []  # nobody has given a password
+    assert session.status()["problems"] == []  # no password was given
     assert session.login().returncode == 0
     assert control.ask(note) == packet(NOTED)
     (problem,) = session.status()["problems"]

@@ -1,6 +1,7 @@
-"""Random kills of the daemon under load: whatever was acknowledged is there, and nothing is half done.
+"""Random kills of the daemon under load. All acknowledged changes are still there, and no change is half done.
 
-LATCHKEY_KILLS: how many; the part `kills` has 500. LATCHKEY_SEED: what a failure told, for the same again.
+LATCHKEY_KILLS is the number of kills (500 in the part `kills`). LATCHKEY_SEED repeats a failed run, which printed its
+seed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A gnome-keyring that waits for the name does not get it when latchkeyd ends, whatever ends it."""
+"""A waiting gnome-keyring does not get the name when latchkeyd ends, however latchkeyd ends."""
 
 import re
 import signal
@@ -15,18 +15,18 @@ KEYRING = ("gnome-keyring-daemon", "--foreground", "--components=secrets,pkcs11"
 
 
 def other(data):
-    """The packet as another version says it."""
+    """The packet with the version of another release."""
     return bytes([VERSION + 1]) + data[1:]
 
 
 def ask(session, method, name):
-    """What the bus answers about a name; empty if it has nothing to answer."""
+    """The answer of the bus about a name. Empty if the bus has no answer."""
     done = session.run("busctl", "--user", "call", DRIVER, "/", DRIVER, method, "s", name)
     return re.sub(r"^\w+ (\d+ )?|\"", "", done.stdout).split()
 
 
 def queue(session):
-    """The processes that own the name or wait for it; one that goes at this moment is left out."""
+    """The processes that own the name or wait for it, without processes that end at this moment."""
     asked = [ask(session, "GetConnectionUnixProcessID", one) for one in ask(session, "ListQueuedOwners", SECRETS)]
     return [int(process) for answer in asked for process in answer]
 
@@ -43,7 +43,7 @@ def manager(session, stage):
 
 @pytest.fixture
 def owners(session):
-    """The connections that got the name, in turn."""
+    """The connections that got the name, in order."""
     peer = Peer(session)
     heard = []
     peer.bus.signal_subscribe(
@@ -61,7 +61,7 @@ def owners(session):
 
 @pytest.fixture
 def keyring(session, manager):
-    """The real one, which waits."""
+    """The real gnome-keyring, which waits for the name."""
     process = session.start(*KEYRING, env=session.environment | {"GNOME_KEYRING_CONTROL": str(session.runtime / "keyring")})
     await_queue(session, manager, process)
     yield process
@@ -70,7 +70,7 @@ def keyring(session, manager):
 
 
 def await_queue(session, manager, keyring):
-    """The daemon, its place, and gnome-keyring."""
+    """Waits until the daemon owns the name, and gnome-keyring waits behind the daemon's second connection."""
     wanted = [manager.process.pid] * 2 + [keyring.pid]
     wait_until(lambda: queue(session) == wanted and len(manager.kept) == 1, "the place in front of gnome-keyring")
 
@@ -130,7 +130,7 @@ def test_it_is_given_up_with_the_last_that_waits(session, manager, keyring):
 
 
 def test_one_that_passes_it_does_not_stay_in_front(session, manager, keyring):
-    """A second keyring that asks to replace the owner is put in front of those that wait."""
+    """The bus puts a second keyring in front of the waiting ones if it asks to replace the owner."""
     peer = Peer(session)
     peer.bus.call_sync(DRIVER, "/", DRIVER, "RequestName", GLib.Variant("(su)", ("org.example.Other", 0)), None, 0, 10000, None)
     peer.bus.call_sync(DRIVER, "/", DRIVER, "RequestName", GLib.Variant("(su)", (SECRETS, 2)), None, 0, 10000, None)
@@ -139,7 +139,8 @@ def test_one_that_passes_it_does_not_stay_in_front(session, manager, keyring):
 
 
 def test_where_another_has_the_name_nothing_is_kept(session, manager, keyring):
-    """A daemon that was stopped has left no connection in the queue: gnome-keyring has the name, and keeps it until it ends."""
+    """After a stop, the daemon keeps no connection in the queue. gnome-keyring gets the name and keeps it until it
+    ends."""
     manager.process.terminate()
     manager.await_end()
     manager.forget()
@@ -147,7 +148,7 @@ def test_where_another_has_the_name_nothing_is_kept(session, manager, keyring):
     manager.start()
     wait_until(lambda: session.run("latchkey", "status").returncode == 0, "the daemon")
     assert manager.kept == {} and queue(session) == [keyring.pid]
-    # Both commands name the program, as doctor does, and the command that helps.
+    # Both commands name the program that owns the name and the command that helps, as doctor does.
     line = f"gnome-keyring (process {keyring.pid}) owns {SECRETS}, so programs do not reach this vault"
     shown = session.run("latchkey", "status").stdout
     assert f"{line}; run 'latchkey switch --to latchkey'" in shown

@@ -1,6 +1,8 @@
-"""A daemon that an upgrade left behind: it ends for a helper of another version that has keys, and for nobody else.
+"""A daemon of the version before an upgrade. It ends when a helper of another version brings keys, and for no other
+reason.
 
-The programs here are all of one version. So these tests stand in for the helper, whose side Tests/Programs has.
+All programs here have the same version, so the tests themselves stand in for the helper. Tests/Programs tests the
+helper's side.
 """
 
 import pytest
@@ -14,13 +16,13 @@ GIVES_WAY, STAYS = packet(GIVE_WAY), packet(OTHER_VERSION)
 
 
 def other(data):
-    """The packet as another version says it."""
+    """The packet with the version of another release."""
     return bytes([VERSION + 1]) + data[1:]
 
 
 @pytest.fixture
 def managed(session):
-    """A session whose daemon believes that a service manager starts the next one."""
+    """A session whose daemon believes that a service manager starts the next daemon."""
     bus = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "UpdateActivationEnvironment"]
     variable = ["NOTIFY_SOCKET", str(session.root / "nobody")]
     session.run("busctl", "--user", "call", *bus, "a{ss}", "1", *variable, check=True)
@@ -64,7 +66,7 @@ def test_it_ends_for_a_helper_that_has_opened_the_keybag(locked):
     hello(), hello(stage=CLOSE_SESSION), packet(HELLO, b"of the future"), packet(GIVE_WAY), packet(STATUS), packet(LOCK)],
     ids=["a wrong password", "the end of a session", "fields of the future", "no hello", "status", "lock"])  # fmt: skip
 def test_nothing_else_ends_it(locked, data):
-    """What is readable behind the locked screen stays so."""
+    """The items that are readable behind the locked screen stay readable."""
     process = locked.daemon_pid()
     helper = Control(locked)
     assert helper.ask(other(data)) == (GIVES_WAY if data[1] == HELLO else STAYS)
@@ -97,7 +99,7 @@ def test_a_lock_that_comes_meanwhile_ends_the_helper(locked):
 
 
 def test_without_a_service_manager_it_stays(unlocked):
-    """Nobody would start another one."""
+    """Without a service manager, no new daemon would start."""
     unlocked.lock()
     helper = Control(unlocked)
     assert helper.ask(other(hello())) == STAYS

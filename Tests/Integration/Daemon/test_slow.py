@@ -1,5 +1,6 @@
-"""A session whose programs get a small share of one processor: what is unlocked opens at once or later, never never, and a
-wrong passphrase is called wrong."""
+"""The session's programs get a small share of one processor. A login still unlocks the vault at once or later, and the
+prompt still recognizes a wrong passphrase.
+"""
 
 import subprocess
 
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.night("faults")
 
 
 def move(process, group):
-    """Lets a process, and what it starts from now on, have the group's share alone."""
+    """Limits a process, and its future children, to the share of the group."""
     (group.folder / "cgroup.procs").write_text(str(process))
 
 
@@ -28,11 +29,11 @@ SHARES = pytest.mark.parametrize("percent", [50, 25, 10, 5])
 
 
 def pam(session, group, service, *operations, **variables):
-    """pamtester with the session's password, in the group: the module, and the helper that it starts."""
+    """Starts pamtester with the session's password in the group. The group also limits the module and the helper."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     command = ["pamtester", service, session.user, *operations]
     process = session.start(*command, text=True, env=session.environment | variables, **pipes)
-    move(process.pid, group)  # it waits for the password
+    move(process.pid, group)  # pamtester waits for the password
     _, errors = process.communicate(session.password)
     assert process.returncode == 0, errors
 
@@ -52,7 +53,7 @@ def test_the_locker_unlocks_at_once_or_later(opened, quota, percent):  # noqa: F
 
 @SHARES
 def test_each_login_unlocks_at_once_or_later(new_session, quota, percent):  # noqa: F811
-    """The first, which creates the vault, and a later one."""
+    """The first login creates the vault, and a later one unlocks it."""
     for is_first in (True, False):
         assert (new_session.vault / "keybag").exists() != is_first
         process = new_session.start_daemon()
@@ -79,7 +80,7 @@ def test_a_new_password_unlocks_at_once_or_later(opened, quota, percent):  # noq
 @SHARES
 def test_a_wrong_item_passphrase_is_called_wrong_and_the_right_one_opens(opened, quota, percent):  # noqa: F811
     store(opened, "the secret", "open sesame", "k", "v")
-    # The daemon starts what asks, and that starts what makes a key of the passphrase.
+    # The daemon starts latchkey-prompt, which starts the program that derives the key. The limit covers both.
     move(opened.daemon_pid(), quota(percent))
     person = lookup(opened, "k", "v").expect("assphrase").type("close sesame").expect("Checking").expect("not right")
     assert person.expect("assphrase").type("open sesame").last_line() == "the secret"
@@ -90,6 +91,6 @@ def test_a_prompt_that_is_withdrawn_while_the_passphrase_is_checked_says_so(open
     move(opened.daemon_pid(), quota(5))
     person = lookup(opened, "k", "v").expect("assphrase").type("open sesame").expect("Checking...")
     opened.lock()
-    # The vault is locked now: that is another question.
+    # The vault is locked now, so the prompt asks for the login password.
     person.expect("The prompt was withdrawn").expect("login password").press("c")
     assert "the secret" not in person.output()

@@ -1,7 +1,8 @@
-"""No key and no password crosses a socket in the clear: the kernel frees the buffers of sockets without clearing them.
+"""No key and no password crosses a socket in the clear, because the kernel does not clear the buffers of sockets when
+it frees them.
 
-Everything on the control socket is recorded between the real ends, and all that the processes of a login send and receive, as
-the kernel sees it. Keys come from the independent reader of FORMAT.md.
+The test records everything on the control socket between the real ends. It also records all packets of the processes of
+a login, as the kernel sees them. The independent reader of FORMAT.md gives the keys.
 """
 
 import os
@@ -24,7 +25,7 @@ ITEM = "the item's own passphrase"
 
 
 def secrets_of(session):
-    """What must not be seen: every key of the vault, and the password."""
+    """The secrets that no packet may contain: every key of the vault, and the password."""
     vault = Vault(session.vault, session.password, vaultreader.machine_identity(vaultreader.APPLICATION))
     keys = {f"{key.name} {key.value[:2].hex()}": key.value for key in vault.keys}
     assert sum(key.kind == "tier" for key in vault.keys) >= 2
@@ -32,13 +33,13 @@ def secrets_of(session):
 
 
 def seen(secrets, packets):
-    """The names of those of which a piece is in a packet."""
+    """The names of the secrets of which a packet contains a piece."""
     content = b"\n".join(packets)
     return {name for name, secret in secrets.items() if any(piece in content for piece in pieces(secret))}
 
 
 def backup_key(crossing):
-    """The key that the passphrase of the last backup gave."""
+    """The key that was derived from the passphrase of the last backup."""
     answer = [packet for packet in crossing.answered if packet[1] == DERIVATION][-1]
     salt, passes, memory = struct.unpack("<2x16sIQ", answer)
     return crypto_pwhash_alg(32, BACKUP.encode(), salt, passes, memory, ARGON2ID)
@@ -52,14 +53,14 @@ def test_nothing_secret_crosses_the_control_socket(unlocked):  # noqa: F811
         assert unlocked.status()["state"] == "unlocked"
         assert backup(unlocked).returncode == 0
         unlocked.run("latchkey", "rotate", "--stdin", input=unlocked.password + "\n", check=True, timeout=60)
-    # The control: all of these crossed it.
+    # The control: all these messages crossed the socket.
     assert {HELLO, UNLOCK, PASSPHRASE, ROTATE} <= crossing.operations()
     secrets = before | secrets_of(unlocked)
     secrets |= {"the backup's passphrase": BACKUP.encode(), "its key": backup_key(crossing)}
     assert len(secrets) > len(before) + 4
     assert seen(secrets, crossing.packets) == set()
     assert sum(packet[1] == ONE_TIME_KEY for packet in crossing.sent) >= 3
-    # The control of the search.
+    # The control of the search: it finds a secret that the test adds.
     name = next(iter(secrets))
     assert seen(secrets, [*crossing.packets, b"x" + secrets[name] + b"x"]) == {name}
 
@@ -85,6 +86,7 @@ def test_nothing_secret_crosses_any_socket_of_a_login(unlocked, tmp_path):  # no
     found = {(name, call) for call in calls for name, secret in secrets.items() if any(call.has(piece) for piece in pieces(secret))}
     shared = {(name, call) for name, call in found if call.file.startswith("/memfd:latchkey-request")}
     assert [(name, call.line) for name, call in found - shared] == []
-    # The controls: the helper reads the password out of the memory that it shares with the module, and keys were sent.
+    # The controls: the helper reads the password from the memory that it shares with the module, and the helper has
+    # sent keys.
     assert {name for name, call in shared if call.name == "pread64"} == {"the password"}
     assert any(call.file.startswith("socket:") and call.has(bytes([VERSION, UNLOCK])) for call in calls)

@@ -1,4 +1,4 @@
-"""The device key of a vault: in a file, with the service, and what becomes of it when the service comes and goes."""
+"""The device key of a vault, in a file or in the device key service. The service may start and stop at any time."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ BOUND = ("when-unlocked-this-device-only", "after-first-unlock-this-device-only"
 
 @pytest.fixture
 def service(session, stage):
-    """A service, not started, where the session's daemon looks for one."""
+    """A device key service at the path that the session's daemon uses. The test starts it."""
     made = Service(program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock")
     yield made
     made.close()
@@ -30,13 +30,13 @@ def fill(session, *more):
 
 
 def readable(session, *more):
-    """The classes whose items can be read, each with the right secret."""
-    session.status()  # waits until the device key service had its turn
+    """The classes of the readable items. Each must have the right secret."""
+    session.status()  # waits until the daemon has talked to the service
     return readable_now(session, *more)
 
 
 def readable_now(session, *more):
-    """The same at once."""
+    """The same without waiting for the device key service."""
     found = {name: session.lookup("class", name, *more) for name in (FREE, *BOUND)}
     assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
     return {name for name, secret in found.items() if secret}
@@ -48,7 +48,7 @@ def device(session, status=None):
 
 
 def begin(session):
-    """A new daemon, logged in to."""
+    """Starts a new daemon and logs in."""
     session.restart()
     assert session.login().returncode == 0
 
@@ -73,7 +73,7 @@ def test_a_vault_with_a_file_moves_to_the_service(session, service):
     session.lock()
     assert device(session) == ("file", [])
     assert session.locker().returncode == 0
-    # Other work comes first, also before that of the unlock itself.
+    # The daemon moves the key after other work, and after the unlock.
     wait_until(lambda: device(session) == ("host", []), "the move to the service")
     wait_until(lambda: not (session.vault / "device.key").exists(), "the end of the file")
     assert readable(session) == {FREE, *BOUND}
@@ -97,7 +97,7 @@ def test_without_its_service_a_vault_makes_no_key_of_its_own(session, service):
     assert "cannot be used now" in session.run("latchkey", "status").stdout
     assert not (session.vault / "device.key").exists()
     assert readable(session) == {FREE}
-    # Back, it is taken up by the daemon that runs.
+    # The running daemon notices that the service is back.
     service.start()
     session.lock()
     assert session.locker().returncode == 0
@@ -120,7 +120,7 @@ def test_a_service_that_does_not_answer_is_not_waited_for(session, service):
 
 @pytest.fixture
 def other(session, service, stage):
-    """The service of another machine, to which a home was carried that has an item of each class."""
+    """The service of another machine, to which the user copied a home with an item of each class."""
     other = Service(program=stage / "usr/libexec/latchkey-deviced", path=service.path)
     try:
         service.start()
@@ -135,10 +135,10 @@ def other(session, service, stage):
 
 
 def test_two_devices_share_a_home(session, service, other):
-    """A home is carried from one machine to another, and each machine has its own service."""
+    """A home is copied from one machine to another. Each machine has its own service."""
     assert device(session) == ("host", [])
     assert readable(session) == {FREE}
-    # A search returns them nevertheless, and nothing replaces them.
+    # A search still returns the unreadable items, and no program can replace them.
     stolen = session.store("new", "class", BOUND[0], CLASS, BOUND[0], check=False)
     assert stolen.returncode != 0
     fill(session, "second", "yes")
@@ -151,7 +151,8 @@ def test_two_devices_share_a_home(session, service, other):
 
 
 def test_what_an_item_of_another_device_keeps_from_being_stored(session, other):
-    """Attributes of some classes are not readable there, so such an item may be the one that is to be stored."""
+    """The attributes of some classes are not readable on this device. Such an item may have the attributes of a new
+    item, so the vault refuses to store the new one."""
     assert session.status()["other_device_items"] == len(BOUND)
     items = [{"label": name, "attributes": {"class": name}, "class": name, "content_type": "text/plain", "secret": "new",
               "created": 1, "modified": 4102444800, "require": ""} for name in (FREE, *BOUND)]  # fmt: skip
@@ -171,7 +172,7 @@ def test_what_an_item_of_another_device_keeps_from_being_stored(session, other):
             if "--class" in change or name in BOUND[2:]:
                 done = session.run("latchkey", "edit", *change, *words)
                 assert done.returncode == 1 and FOREIGN in done.stderr and "locked" not in done.stderr
-        # What status says of them.
+        # The numbers that status shows for these items.
         session.run("latchkey", "rm", f"login/{number}", check=True)
         session.run("latchkey", "add", "--label=new", *words, input="new", check=True)
         assert session.lookup(*words[0].split("=")) == "new"
@@ -188,7 +189,7 @@ def test_an_erased_secret_takes_its_class_along(session, service):
     name = "when-passcode-set-this-device-only"
     assert readable(session) == {FREE, *BOUND} - {name}
     assert device(session) == ("host", [])
-    # What nothing can read is gone, and there may be new ones.
+    # The unreadable items are deleted, and new items of the class can be stored.
     assert json.loads(session.run("latchkey", "find", "--class", name, "--json").stdout) == []
     session.store("new", "class", "new", CLASS, name)
     begin(session)
@@ -209,7 +210,8 @@ def flip(path):
 @pytest.mark.night("device")
 @pytest.mark.parametrize("damage", ["device", "user", "missing"])
 def test_doctor_says_what_helps_where_the_services_key_is_damaged(session, service, damage):
-    """A restart does not: the service never replaces such a file. What it advises does."""
+    """A restart does not help, because the service never replaces a damaged key file. The advice of doctor does help.
+    """
     service.start()
     assert session.login().returncode == 0
     fill(session)
@@ -221,19 +223,19 @@ def test_doctor_says_what_helps_where_the_services_key_is_damaged(session, servi
     begin(session)
     check = doctor(session, "device-key")
     assert check["state"] == "broken" and check["command"] is None
-    # What all users depend on is put aside only if it is what is lost.
+    # The advice moves the key of all users away only if that key itself is damaged.
     new = "'latchkey device forget' gives this user" if damage == "user" else "To create a new key: sudo systemctl stop"
     assert "back from a backup" in check["advice"] and new in check["advice"]
     assert ("latchkey.damaged" in check["advice"]) == (damage != "user")
     assert "device-key" in doctor(session, "vault")["advice"]
-    # The file comes back, as from a backup.
+    # A person restores the file from a backup.
     service.stop()
     path.write_bytes(content)
     service.start()
     session.lock()
     assert session.locker().returncode == 0
     assert doctor(session, "device-key")["state"] == "ok" and readable(session) == {FREE, *BOUND}
-    # And without one.
+    # A person has no backup of the file.
     service.stop()
     flip(path)
     service.start()
@@ -270,7 +272,7 @@ def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
     assert device(session)[0] == "file" and readable(session) == {FREE}
     fill(session, "second", "yes")
     assert readable(session, "second", "yes") == {FREE, *BOUND}
-    # With its copy in its place again, what it protects can be read.
+    # With the device key file back in its place, the protected items are readable.
     flip(path.with_name("device.key.damaged"))
     path.with_name("device.key.damaged").rename(path)
     begin(session)
@@ -278,7 +280,7 @@ def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
 
 
 def test_find_says_what_helps_where_no_device_key_gives_the_index(session, service):
-    """Before the login only a device key gives the index."""
+    """Before the login, only a device key opens the index."""
     service.start()
     assert session.login().returncode == 0
     fill(session)

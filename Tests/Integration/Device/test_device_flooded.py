@@ -1,5 +1,6 @@
-"""A lock and a sleep while other users flood the device key service; test_device_hangs has a lock in the middle of an unlock.
-Tests/Benchmark has how long they take."""
+"""The vault locks, and the machine sleeps, while other users flood the device key service. test_device_hangs tests a
+lock in the middle of an unlock. Tests/Benchmark measures the times.
+"""
 
 import json
 import os
@@ -19,7 +20,7 @@ ROUNDS = 2
 
 @pytest.fixture
 def service(session, stage):
-    """Where other users reach it as well, which the session's folder is not."""
+    """A service outside the session's folder, because other users must reach it."""
     made = Service(program=stage / "usr/libexec/latchkey-deviced").start()
     (session.root / "device.sock").symlink_to(made.path)
     yield made
@@ -28,7 +29,7 @@ def service(session, stage):
 
 @pytest.fixture
 def stocked(session, service):
-    """What is unlocked needs the service."""
+    """An unlocked vault with an item that needs the service."""
     assert session.login().returncode == 0
     wait_until(lambda: all(session.status()["classes"].values()), "what needs the device", 60)
     session.store("the secret", "k", "v", CLASS, "when-unlocked-this-device-only")
@@ -36,7 +37,7 @@ def stocked(session, service):
 
 
 def status(session):
-    """The status at once, even while the daemon still asks the service for something."""
+    """The status without waiting, even while the daemon waits for the service."""
     return json.loads(session.run("latchkey", "status", "--json", check=True).stdout)
 
 
@@ -50,7 +51,7 @@ def is_locked(session):
 
 
 def unlock(session):
-    """Unlocks by the person's own command, because pamtester is in no session of logind's stand-in."""
+    """Unlocks with `latchkey unlock`, because the stand-in of logind has no session for pamtester."""
     session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
     wait_until(lambda: status(session)["state"] == "unlocked", "the unlock", 60)
 

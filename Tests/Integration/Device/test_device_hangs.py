@@ -1,4 +1,6 @@
-"""A device key service that does not answer: locks are heard all the same, and what needs it opens when it answers again."""
+"""The device key service does not answer. The daemon still hears locks, and opens device-bound items as soon as the
+service answers again.
+"""
 
 import subprocess
 import time
@@ -11,7 +13,7 @@ from test_device import BOUND, CLASS, FREE, begin, device, fill, readable, reada
 
 pytestmark = pytest.mark.night("device")
 
-# How long latchkeyd waits for one answer.
+# The seconds that latchkeyd waits for one answer.
 TIMEOUT = 2
 
 
@@ -24,9 +26,9 @@ def hanging(session, stage):
 
 @pytest.fixture
 def stocked(session, hanging):
-    """A session that was logged in to, with items that need the device; its daemon started anew, and sealed."""
+    """A session with items that need the device. Its daemon has restarted, and the vault is sealed."""
     assert session.login().returncode == 0
-    # On a busy machine the service may not be quick enough at first.
+    # On a busy machine the service may miss the first timeouts.
     wait_until(lambda: all(session.status()["classes"].values()), "what needs the device", 60)
     fill(session)
     wait_until(lambda: device(session) == ("host", []), "a note of how far the files are", 60)
@@ -35,7 +37,7 @@ def stocked(session, hanging):
 
 
 def test_a_lock_does_not_wait_for_the_service(stocked, hanging):
-    """The keys have come, and the vault is being opened: the daemon waits in the middle of that."""
+    """The daemon has the keys, and waits for the service while it opens the vault."""
     hanging.hang("answering")
     coming = login(stocked)
     coming.stdin.write(stocked.password.encode())
@@ -61,7 +63,7 @@ def test_what_needs_the_service_opens_when_it_answers_again(stocked, hanging):
     state, reasons = device(stocked)
     assert state == "unavailable" and "does not answer" in reasons[0]
     hanging.answer()
-    # Nobody logs in or unlocks.
+    # No login and no unlock follows.
     wait_until(lambda: readable(stocked) == {FREE, *BOUND}, "what needs the device", 60)
     wait_until(lambda: device(stocked) == ("host", []), "the note of how far the files are", 60)
 
@@ -77,7 +79,7 @@ def test_what_was_not_noted_is_noted_when_it_answers_again(stocked, hanging):
         state, problems = device(stocked, stocked.status_now())
         return state == "host" and any("whether an older copy of the vault was put back" in problem for problem in problems)
 
-    # The daemon tries again before it says so, where other work came first.
+    # The daemon reports the problem only after another attempt, and other work may come first.
     wait_until(is_told, "the problem", 60)
     hanging.answer()
     wait_until(lambda: device(stocked) == ("host", []), "the note of how far the files are", 60)
@@ -98,7 +100,7 @@ def test_items_are_destroyed_although_other_work_came_first(stocked, hanging):
     erasing = stocked.start("latchkey", "device", "erase", "--yes", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wait_until(lambda: hanging.requests() > before, "the request to erase the secret")
     hanging.answer()
-    # The daemon breaks off the request that is not answered.
+    # The daemon breaks off the unanswered request.
     assert stocked.status()["state"] == "unlocked"
     said, _ = erasing.communicate(timeout=seconds(60))
     assert (erasing.returncode, said) == (0, b"")

@@ -1,4 +1,4 @@
-"""kill -9 and a full disk at every step of what becomes of the device key: in the daemon and in the service."""
+"""kill -9 and a full disk at every step of each change of the device key, in the daemon and in the service."""
 
 import contextlib
 import os
@@ -21,7 +21,8 @@ AKPU = "when-passcode-set-this-device-only"
 
 
 class Machine:
-    """A session whose vault depends on a device key service, which meets faults as well; and what both were at some time."""
+    """A session whose vault depends on a device key service. Both can have faults, and the class keeps copies of their
+    states."""
 
     def __init__(self, stage):
         self.session, self.tpm = FaultySession(stage), SoftwareTPM()
@@ -35,7 +36,7 @@ class Machine:
         with self.service.peer() as peer:
             peer.move(HOST)
         self.keep("in a file")
-        # The vault moves to the service, and its former device.key is erased.
+        # The vault moves to the service, and the daemon erases the former device.key.
         self.start_service()
         self.session.begin()
         wait_until(lambda: not (self.session.vault / "device.key").exists(), "the end of the file")
@@ -52,7 +53,7 @@ class Machine:
         self.service.restart(**self.faults.environment)
 
     def keep(self, name):
-        """Both as they are, for `bring_back`; neither runs."""
+        """Stops both programs, and copies their states for `bring_back`."""
         self.service.stop()
         for folder in (self.session.vault, self.service.state):
             subprocess.run(["cp", "-a", folder, self.copy(folder, name)], check=True)
@@ -61,7 +62,7 @@ class Machine:
         return self.service.root / f"{name.replace(' ', '-')}-{folder.name}"
 
     def bring_back(self, name):
-        """Service and daemon as they were, without keys."""
+        """Starts service and daemon with the kept states, without keys."""
         self.session.kill()
         self.service.stop()
         for folder in (self.session.vault, self.service.state):
@@ -71,7 +72,7 @@ class Machine:
         self.session.begin(bringing_keys=False)
 
     def readable(self):
-        """The classes whose items can be read; those that are found at all."""
+        """The classes of the readable items, and the classes of all items that a search finds."""
         found = {name: self.session.peer.search({"bystander": name}) for name in CLASSES}
         for name, (unlocked, _) in found.items():
             assert [self.session.peer.read(path).decode() for path in unlocked] == [f"of {name}"][: len(unlocked)]
@@ -81,7 +82,7 @@ class Machine:
         assert self.readable() == ({*CLASSES}, {*CLASSES})
 
     def read(self):
-        """The vault and everything that can be opened in it, with the service's state as it is."""
+        """Reads the vault, and opens it with the present state of the service."""
         key = ServiceKey(self.service.state, self.session.uid)
         return Vault(self.session.vault, self.session.password, keybag=self.session.keybag(), device=key)
 
@@ -171,17 +172,17 @@ def test_the_daemon_destroys_the_class(machine, fault):
 
     def act(_):
         done = session.run("latchkey", "device", "erase", "--yes")
-        # The reason, where it is refused without a fault.
+        # pytest shows this output if the command fails without a fault.
         print(done.returncode, done.stderr)
         return done.returncode == 0
 
     def check(secret, acknowledged):
         readable, found = machine.readable()
-        # What the items depend on goes first.
+        # The service erases the key before the daemon deletes the items.
         assert (erasable() == secret) == (AKPU in readable)
         assert readable in ({*CLASSES}, {*CLASSES} - {AKPU})
         assert not acknowledged or AKPU not in found
-        # If there was no room, the daemon still has the rows that nothing opens, until there is some.
+        # On a full disk, the daemon keeps the unreadable rows until it has room to delete them.
         assert found == readable or (fault == FULL and not acknowledged and found == {*CLASSES})
 
     assert everywhere(session, fault, prepare, act, check) > 5
@@ -209,7 +210,7 @@ def test_what_hung_on_it_goes_at_the_next_unlock(machine, fault):
     def check(_, acknowledged):
         readable, found = machine.readable()
         assert readable == {*CLASSES} - {AKPU}
-        # Without room the rows are still there, and nothing reads them.
+        # On a full disk, the rows still exist, but nothing can read them.
         assert found == readable or fault == FULL and found == {*CLASSES}
         if found == readable and acknowledged:
             assert session.status()["problems"] == []

@@ -1,4 +1,6 @@
-"""A finger at the locked screen: what a password covers comes back by a touch, to this vault alone, until one of its ends."""
+"""A finger at the locked screen. A touch brings back the keys that the password gave, and only to the same vault. The
+hold ends with the events below.
+"""
 
 import os
 import pathlib
@@ -16,7 +18,7 @@ pytestmark = [
 
 
 class Locked:
-    """A session with a finger, whose screen locks and unlocks."""
+    """A session with a finger reader. Its screen locks and unlocks."""
 
     def __init__(self, session, logind, reader, service):
         self.session, self.logind, self.reader, self.service = session, logind, reader, service
@@ -48,7 +50,7 @@ class Locked:
             assert (said := waiting.word()) == "matched", said
 
     def reads(self):
-        """The item's secret; nothing while that would wait for a person."""
+        """The item's secret, or nothing if a read would wait for a person."""
         return self.session.status()["state"] == "unlocked" and self.session.lookup("k", "v")
 
     def unlock_by_finger(self):
@@ -59,7 +61,7 @@ class Locked:
         wait_until(lambda: self.reads() == "secret", "the unlock by a finger")
 
     def kill(self, program):
-        """Ends one of the two programs, and starts it again."""
+        """Kills one of the two programs, and starts it again."""
         if program == "latchkeyd":
             self.session.restart(signal.SIGKILL)
         else:
@@ -67,14 +69,14 @@ class Locked:
             begin(self.service, self.reader)
 
     def found(self, needles):
-        """Which of these have a place in the memory of the service, or of any process of the person's."""
+        """Which of the needles are in the memory of the service or of one of the person's processes."""
         found = set()
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 if folder.stat().st_uid == self.session.uid or int(folder.name) == self.service.process.pid:
                     found |= set(scan(int(folder.name), needles))
             except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended meanwhile
+                continue  # the process has ended meanwhile
         return found
 
     def type_password(self):
@@ -149,7 +151,7 @@ def test_with_a_tpm(session, logind, reader, stage):
 
 
 def test_behind_the_lock_no_process_has_a_tier_key_or_the_key_that_covers_it(session, logind, reader, stage):
-    """With a TPM: without one, the covering key is in the service's memory, which is the control."""
+    """With a TPM, no process has the covering key. The control: without a TPM, the service's memory has it."""
     chip = SoftwareTPM()
     service = service_for(session, stage, reader, chip.tcti)
     try:
@@ -195,7 +197,7 @@ def test_a_touch_while_no_locker_is_up_unlocks_nothing(world):
 
 
 def test_a_lock_during_the_hand_over_leaves_neither_the_key_nor_what_it_opens(world):
-    """The service takes its time, so nobody knows where the key is."""
+    """The service answers slowly, so the lock comes while neither program knows where the key is."""
     world.lock()
     daemon = world.session.daemon_pid()
     with Delay(world.service.path, world.session.uid) as delay:
@@ -305,7 +307,7 @@ def test_every_end(world, end):
         world.session.restart(signal.SIGKILL)
         code = ""
     elif end == "stranger":
-        # A program of the user's hands over a key of its own: it gets that one back, and the vault waits.
+        # Another program of the user hands over its own key, and gets only that key back. The vault keeps waiting.
         with Holder(world.service.path, uid) as other, Verification(world.service.path, uid) as waiting:
             assert waiting.word() == "place"
             world.reader.touch()
@@ -329,7 +331,7 @@ def test_every_end(world, end):
 @pytest.mark.parametrize("program", ["latchkeyd", "latchkey-deviced"])
 @pytest.mark.parametrize("step", ["handed over", "locked", "awaited", "touched", "staged"])
 def test_the_end_of_either_program_at_each_step(world, step, program):
-    """The vault is locked or unlocked afterwards, never in between, and the next password begins anew."""
+    """After the kill, the vault is either locked or unlocked. The next password starts a new hold."""
     uid = world.session.uid
     world.lock()
     if step == "handed over":
@@ -372,6 +374,6 @@ def test_many_cycles_of_lock_and_touch_beside_a_password(world):
             with Verification(world.service.path, world.session.uid) as waiting:
                 assert waiting.word() == "place"
                 world.type_password()
-                # The password's hold takes the place of the one that the finger was for.
+                # The hold of the new password replaces the hold for which the finger was asked.
                 assert waiting.word() in (("notHeld", "replaced"), ("notHeld", "dropped"))
             wait_until(world.is_ready, "the hand-over")

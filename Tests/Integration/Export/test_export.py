@@ -1,4 +1,6 @@
-"""latchkey export: a person takes everything along, into JSON and back, and nothing leaves that should stay."""
+"""latchkey export: a person exports everything to JSON and imports it again. The export reveals nothing without the
+person's consent.
+"""
 
 import csv
 import json
@@ -23,7 +25,7 @@ OCTETS = "application/octet-stream"
 
 
 def items():
-    """Items of many kinds: label, attributes, secret, content type."""
+    """Items of many kinds, as label, attributes, secret and content type."""
     secrets = [b"secret", f"{WIDE}\n\"quoted\\\" {chr(0x85)}".encode(), b"", bytes(range(256)), b"tab\tcr\r\n\x00\x1b[0m", b"x" * 70_000]
     classes = ["when-unlocked", "after-first-unlock"]
     return [
@@ -39,7 +41,7 @@ def collection(peer, label):
 
 @pytest.fixture(scope="module")
 def filled(stage):
-    """A vault with a default collection of its own, and a folder to export into. No test changes an item."""
+    """A vault with a default collection, and a folder for exports. No test changes an item."""
     with opened(stage) as session:
         fill(session, [(None, items()), (f"Work {WIDE}", [("Bare", {}, b"no attributes", "text/plain"),
                                                           ("app", {"app_id": "org.example.App"}, bytes(64), OCTETS)])])  # fmt: skip
@@ -60,7 +62,7 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     content = json.loads(file.read_text())
     assert (content["format"], content["version"], len(content["collections"])) == ("latchkey-export", 1, 2)
     theirs = everything(filled)
-    # Only an item with a time of its own shows whether its time was kept.
+    # The items get other times than the import, so that the test can see whether the import keeps them.
     assert len(theirs) == 20
     there = place(other, "own/vault.json", older(content))
     dry = run(other, "json", "--dry-run", "--json", there)
@@ -75,7 +77,7 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     assert everything(other) == sorted(expected)
     sent = other.run("latchkey", "import", "json", "--json", "-", input=there.read_text())
     assert sent.returncode == DONE and counts(sent) == {"items": 20, "same": 20} and report(sent)["files"] == []
-    # An export from the other vault has the same content.
+    # An export from the second vault has the same content.
     back = export(other, "json", "-")
     assert back.returncode == DONE and by_label(json.loads(back.stdout)) == by_label(json.loads(there.read_text()))
 
@@ -85,7 +87,7 @@ def by_label(content):
 
 
 def older(content):
-    """The same content with other times, as if the vault were older than this test."""
+    """The same content with earlier times, as if the vault were older than this test."""
     for collection in content["collections"]:
         for one in collection["items"]:
             one["created"] -= 1000
@@ -94,7 +96,7 @@ def older(content):
 
 
 def test_parts_and_rehearsals(filled):
-    # Nobody is asked, as no secret is read.
+    # The command asks no question, because it reads no secret.
     dry = filled.run("latchkey", "export", "json", "--dry-run", "--json", filled.out / "d.json")
     assert dry.returncode == DONE, dry.stderr
     report = json.loads(dry.stdout)
@@ -124,7 +126,7 @@ def test_standard_output(filled):
     shown = Person(filled, "latchkey", "export", "json", "--show", "--collection", f"Work {WIDE}", "-")
     shown.expect("Password: ").type(filled.password)
     assert "no attributes" in shown.output() and shown.status == DONE
-    # What would command the terminal does not get there.
+    # Control characters of an item do not reach the terminal.
     shown = Person(filled, "latchkey", "export", "csv", "--show", "--collection", "Login", "-")
     shown.expect("Password: ").type(filled.password)
     told = shown.output()
@@ -133,14 +135,14 @@ def test_standard_output(filled):
 
 @pytest.fixture
 def public(filled):
-    """A folder that others get to: the session's own are in one that is closed to them."""
+    """A folder that other users can read. The session's own folders are private."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chown(folder, filled.uid, filled.gid)
         yield pathlib.Path(folder)
 
 
 def test_a_locked_vault_asks_twice(session):
-    """Not every end of the prompt that unlocks is an answer to the export."""
+    """The answer that unlocks the vault is not consent to the export."""
     ask_on_terminals(session)
     assert session.login().returncode == 0
     session.store("the secret", "k", "v")
@@ -157,12 +159,12 @@ def test_a_locked_vault_asks_twice(session):
     (session.root / "pam.d/latchkey-unlock").write_text("auth required pam_deny.so\n")
     person = Person(session, "latchkey", "export", "json", "--plain", file)
     assert "so nothing was exported" in person.output() and person.status == FAILED and not file.exists()
-    # Nobody may be asked to unlock it, and so the person is asked for.
+    # With --no-prompt, no prompt can unlock the vault, so the export fails.
     assert export(session, "json", "--plain", "--no-prompt", file, password="wrong").returncode == FAILED
 
 
 def test_unlocking_the_screen_exports_nothing(session):
-    """The prompt of the export is over then, and nobody answered it."""
+    """The unlock ends the prompt of the export without an answer."""
     ask_on_terminals(session)
     assert session.login().returncode == 0
     session.store("the secret", "k", "v")
@@ -183,7 +185,7 @@ def test_the_prompt_of_another_program_exports_nothing(session):
     session.lock()
     other = Person(session, "latchkey", "get", "--show", "k=v").expect("login password")
     person = Person(session, "latchkey", "export", "json", "--plain", file)
-    # The export shares the prompt, which its own terminal does not show.
+    # Another terminal shows the prompt, and the export shares it.
     wait_until(lambda: "export" in session.run("sh", "-c", f"cat /proc/{person.pid}/cmdline").stdout, "the export runs")
     other.type(session.password)
     assert "the secret" in other.output()
@@ -206,7 +208,7 @@ def test_refusals(filled, public):
     for mode in (0o755, 0o703):
         public.chmod(mode)
         assert "--public-folder" in refused("--plain", public / "r.json") and not list(public.iterdir())
-    # Nobody else comes to a folder in one that is private.
+    # No other user can enter a folder inside a private one.
     inner = filled.out / "inner"
     inner.mkdir()
     os.chown(inner, filled.uid, filled.gid)
@@ -220,7 +222,7 @@ def test_refusals(filled, public):
     assert export(filled, "json", "--plain", "--force", file).returncode == DONE
     assert json.loads(file.read_text()) and file.stat().st_mode & 0o777 == 0o600
     assert "cannot be written" in refused("--plain", filled.out / "none" / "r.json")
-    # A person who does not agree, and one who does.
+    # First the person refuses twice, and then agrees.
     for answer, status in (("", FAILED), ("n", FAILED), ("y", DONE)):
         file.unlink(missing_ok=True)
         person = Person(filled, "latchkey", "export", "json", file).expect("whoever gets it").expect("[y/N]").type(answer)
@@ -262,7 +264,7 @@ def test_what_must_not_leave_is_named(unlocked):
 
 @pytest.fixture(scope="module")
 def many(stage):
-    """Enough for an export to take a while."""
+    """Enough items for an export to take a while."""
     with opened(stage) as session:
         fill(session, [(None, [(f"Item {number}", {"n": str(number)}, b"x" * 4000, "text/plain") for number in range(1500)])])
         session.out = private_folder(session)
@@ -270,7 +272,7 @@ def many(stage):
 
 
 def ended_halfway(many, file, number):
-    """Exports, and sends the signal when some of it is written: the exit status."""
+    """Exports, and sends the signal after a part is written. Returns the exit status."""
     words = ["latchkey", "export", "json", "--plain", "--force", "--stdin", file]
     with many.start(*words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         process.stdin.write(many.password + "\n")
@@ -292,7 +294,7 @@ def test_an_export_that_is_ended_leaves_nothing(many, number, former):
             place(many, file.relative_to(many.home), former)
         if ended_halfway(many, file, number) == -number:
             break
-        # The export was done before it could be ended.
+        # The export ended before the signal came.
     else:
         pytest.fail("it could never be ended halfway")
     assert {one.name: one.read_text() for one in many.out.iterdir()} == ({file.name: former} if former else {})
@@ -319,7 +321,7 @@ def test_csv(filled, other):  # noqa: F811
     assert (rows["Net"]["url"], rows["Net"]["username"]) == ("smb://nas", "you")
     shop = rows["Shop"]
     assert [shop[name] for name in ("password", "note", "totp")] == ["pw1", "two\nlines", "otpauth://x"]
-    # What an import made comes back as it was: the second import finds nothing new.
+    # Imported logins are exported unchanged, so a second import finds nothing new.
     logins = [row for row in (out / "a.csv").read_bytes().decode().split("\r\n") if row.startswith(('"Shop', "name,", '"Notes'))]
     again = run(other, "csv", "--json", place(other, "again.csv", "\r\n".join(logins) + "\r\n"))
     assert again.returncode == DONE and counts(again) == {"items": 4, "same": 4}, again.stdout

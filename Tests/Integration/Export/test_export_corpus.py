@@ -1,5 +1,6 @@
-"""latchkey export, a corpus into each kind of place: all of it gets there, read by another program. The part `corpora` takes 2,000
-items."""
+"""latchkey export of a large set of items into each kind of target. Another program then reads all of them. The part
+`corpora` takes 2,000 items.
+"""
 
 import csv
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.night("imports")
 
 @pytest.fixture(scope="module")
 def full(stage):
-    """A vault with the corpus. No test changes it."""
+    """A vault with all items. No test changes it."""
     with opened(stage) as session:
         fill(session, [(None, items())])
         session.out = private_folder(session)
@@ -23,7 +24,7 @@ def full(stage):
 
 
 def stored(items):
-    """Items without the label of their collection: each program has one of its own for its default collection."""
+    """Items without the label of their collection, because each program names its default collection differently."""
     return sorted(item[1:] for item in items)
 
 
@@ -31,7 +32,7 @@ def stored(items):
 def test_into_a_running_program(full, program):
     other = program(full)
     if program is KWallet:
-        # Its Secret Service has the wallets that were there when it started.
+        # KWallet's Secret Service only has wallets that existed at its start.
         other.write_entries([])
         other.stop()
         other.start()
@@ -39,7 +40,7 @@ def test_into_a_running_program(full, program):
         for outcome in ("exported", "same"):
             done = export(full, "service", "--bus", other.bus, "--json", timeout=TIMEOUT)
             assert done.returncode == DONE and counts(done) == {"items": COUNT, outcome: COUNT}, done.stdout + done.stderr
-            # Not compared by pytest, which would print all of them.
+            # Not compared in the assertion, because pytest would print all items.
             is_same = stored(seen(other)) == stored(seen(full))
             assert is_same
     finally:
@@ -55,7 +56,7 @@ def test_into_a_database(full):
     for entry in xml.iter("Entry"):
         fields = {one.findtext("Key"): one.findtext("Value") or "" for one in entry.findall("String")}
         named = {name: fields[name] for name in ("xdg:schema", "n")}
-        # What is no text is in an attached file, with its content type in a field.
+        # Binary secrets are in an attached file, and a field has their content type.
         own = {one.findtext("Key"): files[one.find("Value").get("Ref")] for one in entry.findall("Binary")}
         secret = own.get("FDO_SECRETS_DATA", fields["Password"].encode())
         found.append((fields["Title"], named, secret, fields.get("FDO_SECRETS_CONTENT_TYPE", TEXT)))

@@ -1,4 +1,4 @@
-"""latchkey export into other programs: a database that the real KeePassXC opens, and a gnome-keyring that runs."""
+"""latchkey export into other programs: a database for the real KeePassXC, and a running gnome-keyring."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ LOGINS = (
 
 @pytest.fixture
 def stocked(unlocked):
-    """Logins that an import made, and items of programs."""
+    """Logins from an import, and items of programs."""
     assert run(unlocked, "csv", place(unlocked, "in.csv", LOGINS)).returncode == DONE
     fill(unlocked, [
         (None, [("Mail", {"service": "mail", "user": "you", "odd &<>": f"\"{WIDE}'"}, b"lines\n\tand <tags> & more", "text/plain"),
@@ -33,7 +33,7 @@ def stocked(unlocked):
 
 
 def entries(xml):
-    """Each entry by its title: its group, its fields, and its files."""
+    """Each entry, by its title: its group, its fields, and its files."""
     files, found = attached(xml), {}
 
     def walk(group, path):
@@ -69,7 +69,7 @@ def test_a_database_that_keepassxc_opens(stocked, other):  # noqa: F811
     }  # fmt: skip
     told = done.stdout + done.stderr + stocked.log()
     assert not any(secret in told for secret in (PASSWORD, "pw2", "and <tags>"))
-    # An import finds the logins again.
+    # The import recognizes the logins in the database.
     there = place(other, "all.kdbx", file.read_bytes())
     assert run(other, "keepass", there).returncode == DONE
     logins = [one for one in seen(other) if one[1].startswith(("Shop", "Bank"))]
@@ -91,7 +91,7 @@ def test_a_database_is_not_replaced_or_left_half(stocked):
     done = export(stocked, "keepass", out / "e.kdbx", lines=[""])
     assert done.returncode == FAILED and "would not be encrypted" in done.stderr
     assert export(stocked, "keepass", out / "w.kdbx", lines=[PASSWORD], password="wrong").returncode == FAILED
-    # A KeePassXC that fails, and one that is missing.
+    # First KeePassXC fails, and then it is missing.
     broken = stocked.root / "broken"
     broken.mkdir()
     (broken / "keepassxc-cli").write_text("#!/bin/sh\necho it broke >&2\nexit 1\n")
@@ -105,14 +105,14 @@ def test_a_database_is_not_replaced_or_left_half(stocked):
 
 
 def without_schema(items):
-    """As programs stored them: gnome-keyring adds a schema to items that name none."""
+    """The items as their programs stored them. gnome-keyring adds a schema to items without one."""
     return sorted([home, label, [one for one in named if one != ["xdg:schema", GENERIC]], secret] for home, label, named, secret in items)
 
 
 def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noqa: F811
     keyring = GnomeKeyring(stocked)
     try:
-        # A dry run asks nobody: no password is given, and there is no terminal.
+        # A dry run needs no answer: the test gives no password and no terminal.
         empty = seen(keyring)
         for words in ((), ("--no-prompt",)):
             dry = stocked.run("latchkey", "export", "service", "--bus", keyring.bus, "--dry-run", "--json", *words)
@@ -126,13 +126,13 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
         assert without_schema(seen(keyring)) == without_schema(mine)
         again = export(stocked, *words, "--collection", "login", "--with-this-device-only")
         assert again.returncode == DONE and counts(again) == {"items": 8, "same": 8}
-        # Another secret there stays, and a collection that nobody may create is named.
+        # The export does not replace a different secret there. It names a collection that it cannot create.
         stocked.run("latchkey", "edit", "n=cr", "--secret", input="changed here", check=True)
         theirs = seen(keyring)
         done = export(stocked, *words)
         assert done.returncode == PARTLY and counts(done) == {"items": 9, "same": 6, "conflicts": 1, "left": 2}, done.stdout
         assert "Empty" in left(done) and "has to be created" in left(done)["Empty"] and seen(keyring) == theirs
-        # An import brings everything back into another vault.
+        # An import brings everything into a third vault.
         keyring.stop()
         carry(other, keyring.folder.iterdir(), ".local/share/keyrings")
         assert run(other, "gnome-keyring").returncode == DONE
@@ -142,7 +142,7 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
 
 
 def test_a_locked_keyring_has_advice(stocked):
-    """As after a change of the login password, which the keyring did not follow."""
+    """The keyring still has the former login password, as after a change that it did not notice."""
     keyring = GnomeKeyring(stocked)
     try:
         service = "/org/freedesktop/secrets"
@@ -175,7 +175,7 @@ def test_latchkey_itself_is_no_place_to_go(unlocked):
 
 
 def test_a_gnome_keyring_without_its_part_for_secrets(unlocked):
-    """Another part of it has the name org.gnome.keyring."""
+    """Another component of gnome-keyring owns the name org.gnome.keyring."""
     keyring = unlocked.start(
         "gnome-keyring-daemon", "--foreground", "--components=pkcs11", "--control-directory", unlocked.runtime / "keyring")
     try:

@@ -1,4 +1,6 @@
-"""latchkey backup and restore, with real daemons: between two homes, conflicts, damage, locks, and what is not said."""
+"""latchkey backup and restore with real daemons: between two homes, with conflicts, damage and locks, and without
+leaks.
+"""
 
 import contextlib
 import hashlib
@@ -45,17 +47,17 @@ NEVER = "when-passcode-set-this-device-only"
 
 
 def fill(session):
-    """An item of each class."""
+    """Stores an item of each class."""
     for name in CLASSES.values():
         session.store(f"secret of {name}", "n", name, "latchkey:accessible", name, label=f"Label of {name}")
 
 
 def everything(session):
-    """Every item's secret, by its attribute n."""
+    """The secrets of all readable items, by the attribute n."""
     return {name: found for name in CLASSES.values() if (found := session.lookup("n", name)) is not None}
 
 
-# ---- what travels ----
+# ---- items in a backup ----
 
 
 def test_two_homes(unlocked, other):
@@ -64,7 +66,7 @@ def test_two_homes(unlocked, other):
     assert done.returncode == DONE and counts(done) == {"items": 6, "excluded": 1}
     assert (unlocked.home / "b").stat().st_mode & 0o7777 == 0o600
     carry(unlocked, other)
-    # What would come, and why the rest does not; then it does just that.
+    # The dry run lists the new items, and the reasons for leaving out the others. The restore does the same.
     dry = restore(other, "--dry-run", "--json")
     assert dry.returncode == PARTLY and counts(dry) == {"items": 6, "added": 3, "left": 3}
     assert lines(dry, "left")[:2] == [f"Label of {name}" for name in BOUND[:2]]
@@ -74,7 +76,7 @@ def test_two_homes(unlocked, other):
     done = restore(other, "--json")
     assert done.returncode == PARTLY and report(done) | {"dry_run": True} == report(dry)
     assert everything(other) == {name: f"secret of {name}" for name in MIGRATING}
-    # Its class came along: this one is not readable behind the lock.
+    # The item kept its class, so it is not readable behind the lock.
     other.lock()
     assert set(everything(other)) == {"after-first-unlock", "always"}
     assert other.locker().returncode == 0
@@ -108,13 +110,13 @@ def test_a_reader_made_from_the_text_alone_opens_it(unlocked):
         name: f"secret of {name}" for name in CLASSES.values() if name != NEVER} | {"large": "0123456789" * 10_000}
     assert all(item.accessibility == item.attributes["n"] for item in read.items[:6])
     assert all(item.label == f"Label of {item.accessibility}" for item in read.items[:6])
-    # Who has the passphrase alone.
+    # A reader with only the passphrase opens the items that are not bound to the device.
     alone = Backup(content, PASSPHRASE)
     assert {item.accessibility for item in alone.items if item.secret is None} == set(BOUND)
     assert [item.accessibility for item in alone.items if item.label is None] == [BOUND[2]]
     with pytest.raises(Unreadable, match="passphrase"):
         Backup(content, PASSPHRASE + "x")
-    # Two backups of the same have nothing in common but the form.
+    # Two backups of the same vault share only the layout.
     assert backup(unlocked, file="c").returncode == DONE
     second = (unlocked.home / "c").read_bytes()
     assert second[12:28] != content[12:28] and second[36:52] != content[36:52] and second[160:200] != content[160:200]
@@ -190,7 +192,7 @@ def test_a_collection_with_a_passphrase(unlocked, other):
     done = restore(other)
     assert done.returncode == DONE and other.lookup("n", "p") == "hidden"
     assert "Private: the collection had a passphrase of its own, and has none here until you set one" in done.stdout
-    # Into the one that is closed: nothing, and it says why.
+    # The restore adds nothing to the locked collection, and names the reason.
     done = restore(unlocked)
     assert done.returncode == PARTLY and "its collection here waits for its passphrase" in done.stdout
 
@@ -233,7 +235,7 @@ def test_a_cost_that_is_too_much_for_this_machine(unlocked):
     header += bytes.fromhex(VECTORS[0]["file"])[64:120]
     (unlocked.home / "dear").write_bytes(header + hashlib.blake2b(header, digest_size=32).digest())
     done = restore(unlocked, file="dear")
-    # On a machine with enough memory, the passphrase is wrong instead.
+    # On a machine with enough memory, the command reports a wrong passphrase instead.
     assert done.returncode == FAILED and ("1024 MiB of memory and 10 passes" in done.stderr
                                           or "not the backup's passphrase" in done.stderr), done.stderr
 
@@ -288,7 +290,7 @@ def test_a_full_disk(unlocked):
     assert backup(unlocked).returncode == DONE
 
 
-# ---- locked ----
+# ---- locked vault ----
 
 
 def test_needs_an_unlocked_vault(session):
@@ -310,7 +312,7 @@ def test_needs_an_unlocked_vault(session):
 
 
 class Archiver(Control):
-    """A connection that does what the command line does, step by step. The key comes without Argon2id."""
+    """A connection that takes the steps of the command line. Its key does not come from Argon2id."""
 
     def __init__(self, session):
         super().__init__(session)
@@ -323,13 +325,13 @@ class Archiver(Control):
         return self.unlock(key)
 
     def unlock(self, key=b"k" * 32):
-        """What the daemon says to a key: an outcome."""
+        """Sends a key, and returns the outcome."""
         helper = Control(self.session)
         self.derivation = helper.ask(packet(DERIVATION, self.prompt + struct.pack("<Q", now())))
         return helper.ask_sealed(packet(KEY, self.prompt + key))[2]
 
     def take(self):
-        """The next bytes, and whether they are the last; or why there are none."""
+        """The next bytes, and whether they are the last ones. After a refusal, the reason."""
         answer = self.ask(packet(TAKE))
         return words(answer[2:]) if answer[1] == DECLINED else (answer[19:], bool(answer[2]))
 
@@ -349,7 +351,7 @@ def test_a_lock_in_the_middle_ends_it_for_good(unlocked):
     assert unlocked.locker().returncode == 0
     assert one.take() == "refusal.vaultLockedMeanwhile"
     one.socket.close()
-    # Before its passphrase came, too.
+    # The lock also ends a backup whose passphrase has not come yet.
     two = Archiver(unlocked)
     answer = two.ask(packet(BEGIN_BACKUP))
     two.prompt = answer[2:]
@@ -370,7 +372,7 @@ def test_one_at_a_time_and_each_in_its_order(unlocked):
     assert "another backup" in restore(unlocked, file=write(unlocked, VECTORS[1])).stderr
     assert "refusal.noArchiveBegun" in second.declined(packet(TAKE)), "it is another's"
     assert "refusal.passphraseNotGiven" in first.declined(packet(GIVE, b"x" * 30))
-    # Others are served between two chunks.
+    # Between two chunks, the daemon serves other clients.
     assert first.take() and unlocked.lookup("n", "1") == "s"
     first.socket.close()
     wait_until(lambda: second.ask(packet(BEGIN_BACKUP))[1] == BEGIN_BACKUP, "the end of the first")
@@ -399,7 +401,7 @@ def test_wrong_keys_and_bad_headers(unlocked):
     assert "backup.damagedChunk 1" in one.declined(packet(REPORT, bytes(8))), "for good"
 
 
-# ---- secrecy ----
+# ---- secrets in other places ----
 
 
 def test_no_secret_is_said(unlocked):
@@ -421,7 +423,7 @@ def test_no_secret_is_said(unlocked):
 
 
 def told_to_programs():
-    """Arguments and environment of every process that can be seen."""
+    """The arguments and environment of every visible process."""
     found = set()
     for name in ("cmdline", "environ"):
         for path in pathlib.Path("/proc").glob(f"[0-9]*/{name}"):

@@ -1,5 +1,6 @@
-"""latchkey backup and restore of a large vault: killed, locked and stopped at every point, beside other programs, and on
-a terminal."""
+"""latchkey backup and restore of a large vault: killed, locked or stopped at many points, beside other programs, and on
+a terminal.
+"""
 
 import json
 import os
@@ -36,7 +37,7 @@ def stocked(stage):
 
 
 def at_once(condition, what):
-    """Like wait_until, for a condition that may hold for a short time only."""
+    """Like wait_until, but polls faster, because the condition may hold only for a short time."""
     limit = Limit(10)
     while not condition():
         assert not limit.is_over, what
@@ -67,8 +68,8 @@ def hash_of(session):
 
 
 def begun(session, name):
-    """A backup that has written its first chunks, and is stopped there. On a busy machine one may be through before the test
-    looks, which takes it a fifth of a second: then there is another."""
+    """A backup that is stopped after its first chunks. On a busy machine, the backup may end before the test looks.
+    Then the test starts another one."""
     for _ in range(10):
         process = session.start("latchkey", "backup", "--passphrase-stdin", name, stdin=subprocess.PIPE,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -144,7 +145,7 @@ def test_kill_of_the_daemon_in_a_restore(stocked, other):
     carry(stocked, other, "d")
     other.store("mine", "n", "mine")
     outcomes = []
-    # From the passphrase on, until one came to its end before it was killed.
+    # The kills begin after the passphrase and end when one restore finishes before its kill.
     while 2000 not in outcomes and len(outcomes) < 10:
         process = other.start("latchkey", "restore", "--passphrase-stdin", "d", stdin=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)

@@ -1,7 +1,7 @@
-"""kill -9 and a full disk at every step of backup, restore and change of class: in front of each change of a file.
+"""kill -9 and a full disk at every step of backup, restore and change of class: before each change of a file.
 
-Afterwards a new daemon opens the vault, an independent reader finds everything in it whole, and there is what was there
-before or what was to come, never something between.
+Afterwards a new daemon opens the vault, and an independent reader reads everything in it. The vault has either the
+state before the step or the state after it, nothing in between.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ AFU, AKPU = "after-first-unlock", "when-passcode-set-this-device-only"
 
 @pytest.fixture(scope="module")
 def faulty(stage):
-    """A session with an item of every class, which are none of the tests' business."""
+    """A session with an item of every class. The tests do not touch these items."""
     session = FaultySession(stage)
     try:
         for name in CLASSES:
@@ -41,7 +41,7 @@ def faulty(stage):
 
 
 def snapshot(session):
-    """All that is in the vault, as the independent reader finds it: collections, and items with everything in them."""
+    """Everything in the vault, as the independent reader finds it: collections, and complete items."""
     vault = session.read()
     items = sorted(
         (vault.collections[item.collection].label, sorted(item.attributes.items()), item.label, item.accessibility, item.secret)
@@ -60,7 +60,7 @@ def check_bystanders(session):
 
 @pytest.fixture
 def bare(faulty):
-    """The session with nothing but the bystanders."""
+    """The session with only the bystanders."""
     for path in faulty.peer.get(ROOT, SERVICE, "Collections"):
         if faulty.peer.get(path, COLLECTION, "Label") == "Second":
             faulty.peer.call(path, COLLECTION, "Delete")
@@ -113,7 +113,7 @@ def test_a_change_of_class(faulty, fault, change, old, new):
         assert classes == [new] if acknowledged else classes in ([old], [new])
         assert faulty.peer.read(item) == secrets[classes[0]]
         assert faulty.peer.get(item, ITEM, "Label") == "Changes"
-        # On the disk all of it fits together. Where SQLite could write but not synchronise, it refuses what is there.
+        # The file is consistent. If SQLite could write but not synchronize, the daemon refuses the file's content.
         mine = [item for item in faulty.read().items.values() if item.attributes == {"changes": "yes"}]
         assert len(mine) == 1 and mine[0].secret == secrets[mine[0].accessibility]
         assert not acknowledged or mine[0].accessibility == new
@@ -139,7 +139,7 @@ def test_a_restore(bare, fault):
     restoring = Restoring(content, Backup(content, PASSPHRASE).key)
 
     def prepare():
-        """Takes away what comes back by the restore, and changes what is replaced."""
+        """Deletes items that the restore brings back, and changes items that it replaces."""
         for path in bare.peer.get(ROOT, SERVICE, "Collections"):
             if bare.peer.get(path, COLLECTION, "Label") == "Second":
                 bare.peer.call(path, COLLECTION, "Delete")
@@ -167,7 +167,7 @@ def test_a_restore(bare, fault):
 
 
 def is_of(content):
-    """Whether it is a backup of what is in the vault: not of whenPasscodeSet items."""
+    """Whether the content is a backup of the vault. A backup has no whenPasscodeSet items."""
     return len(Backup(content, PASSPHRASE).items) == len(CLASSES) - 1
 
 
@@ -203,7 +203,7 @@ def test_a_backup(bare, fault, former):
     def check(_, acknowledged):
         content = file.read_bytes() if file.exists() else None
         assert content == former and not acknowledged or content and is_of(content)
-        # A kill may leave the unfinished one under its own name, until the next.
+        # A kill may leave the unfinished file under a temporary name until the next backup.
         left = {path.name for path in bare.home.iterdir()} & {".b.latchkey-new"}
         assert not left or (fault == KILL and not acknowledged)
         check_bystanders(bare)

@@ -1,4 +1,4 @@
-"""FORMAT.md is true: a reader made from its text alone opens what the programs wrote, and nothing that was altered."""
+"""FORMAT.md is true. A reader that follows only its text opens the files of the programs, and rejects altered files."""
 
 import json
 import os
@@ -20,7 +20,8 @@ SECRETS = {name: f"secret of {name} \N{SNOWMAN}" for name in CLASSES.values()}
 
 @pytest.fixture(scope="module")
 def stocked(stage):
-    """A session whose vault has an item of every class, some of other sizes and ways, and a second collection."""
+    """A session whose vault has an item of every class, items of various sizes and histories, and a second collection.
+    """
     session = Session(stage)
     session.items = {}
     try:
@@ -58,13 +59,13 @@ def fill(session, client):
     store("large", "0123456789abcdef", 100_000, via=encrypted)
     unicode = {"\N{SNOWMAN}": "\N{GREEK SMALL LETTER PI}", "empty": "", "a": "b" * 300}
     store("unicode", "z", attributes=unicode)
-    # Written several times.
+    # An item that is written several times.
     store("again", "first")
     path = store("again", "second", replace=True)
     client.set(session=plain, item=path, text="third")
     client.relabel(item=path, label="Fourth")
     session.items[path] = ("Fourth", {"name": "again"}, b"third")
-    # A deleted item, and three collections of which the middle one is deleted.
+    # A deleted item, and three collections. The middle collection is then deleted.
     gone = store("gone", "gone")
     client.delete(item=gone)
     del session.items[gone]
@@ -93,7 +94,7 @@ def test_every_item_is_read(stocked):
     for path, (label, attributes, secret) in stocked.items.items():
         collection, _, item = path.removeprefix("/org/freedesktop/secrets/collection/").partition("/")
         item = vault.items[int(item)]
-        # Only the first collection has no name with its label.
+        # Only the first collection's path does not contain its label.
         assert (vault.collections[item.collection].name or "login") == collection
         assert (item.label, item.attributes, item.secret) == (label, attributes, secret)
         assert (item.content_type, item.flags) == ("text/plain", 0)
@@ -145,7 +146,7 @@ def test_what_was_stored_while_locked_is_wrapped_after_the_unlock(stage):
         assert session.lookup("name", "late") == "late"
         wait_until(lambda: read(session).items[1].form == vaultreader.WRAPPED, "the item's wrapping")
         assert read(session).items[1].secret == b"late"
-        # The same after the log was emptied into the database.
+        # The reader finds the same after SQLite has moved its log into the database.
         session.stop_daemon()
         assert not any(path.stat().st_size for path in session.vault.glob("vault.db-wal"))
         assert read(session).items[1].secret == b"late"
@@ -166,7 +167,8 @@ def test_another_machine(stocked, copied):
         pytest.skip("this machine has no identity")
     with pytest.raises(Unreadable, match="needs the machine's identity"):
         Vault(stocked.vault, stocked.password, None)
-    # What is not bound to the device is readable elsewhere, with its label; of what is, the label alone.
+    # On another device, the reader opens items that are not bound to the device. Of the bound items it opens only the
+    # label.
     elsewhere = Vault(copied.folder, stocked.password, bytes(16))
     here = read(stocked)
     for name, item in elsewhere.items.items():
@@ -176,11 +178,11 @@ def test_another_machine(stocked, copied):
         assert item.label == (None if without_label else here.items[name].label)
 
 
-# Alterations
+# MARK: alterations
 
 
 class Copy:
-    """A vault's files without the daemon, to be altered."""
+    """A copy of a vault's files that a test can alter. No daemon uses it."""
 
     def __init__(self, session, folder):
         self.folder, self.password = folder, session.password
@@ -203,7 +205,7 @@ class Copy:
         return Vault(self.folder, self.password, machine())
 
     def set(self, table, row, column, value, fix=True):
-        """Alters one column, and fixes the check sum, as an attacker would."""
+        """Alters one column, and corrects the check sum as an attacker would."""
         database = self.database()
         changed = dict(database.execute(f"SELECT * FROM {table} WHERE rowid = ?", (row,)).fetchone()) | {column: value}
         database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, row))
@@ -232,7 +234,7 @@ def copied(stocked, tmp_path):
 
 @pytest.fixture(autouse=True)
 def argon2id_once(monkeypatch):
-    """The derivation is the same for every reading of one keybag: it is done once for each input."""
+    """Runs Argon2id once for each input, because all readings of one keybag derive the same key."""
     original = vaultreader.argon2.low_level.hash_secret_raw
 
     def remembered(*arguments, **options):
@@ -275,7 +277,8 @@ def test_a_flipped_bit_is_found_in_every_sealed_value(copied, table, column):
             altered[at] ^= 1
             for fix in (False, True):
                 copied.set(table, row, column, bytes(altered), fix)
-                # Without the device's row, what depends on it is another device's: not damage, but not read either.
+                # Without the device's row, its items look like items of another device. The reader reports no damage,
+                # but cannot read them.
                 if (table, column, fix) == ("device", "identity", True):
                     assert any(item.secret is None for item in copied.read().items.values())
                 else:
@@ -330,7 +333,8 @@ def test_a_flipped_bit_in_the_other_files(copied, name):
         path.write_bytes(altered)
         with pytest.raises(Unreadable):
             copied.read()
-        # The check sum is for accidents; it is fixed, as an attacker would. In the device key every bit is a key's.
+        # The check sum detects only accidents, so the test corrects it as an attacker would. In the device key, every
+        # bit belongs to the key.
         path.write_bytes(fixed(bytes(altered)))
         if at >= len(content) - 32 or name == "device.key" and at >= 13:
             continue
@@ -342,7 +346,7 @@ def fixed(content):
     return content[:-32] + blake2b(content[:-32])
 
 
-# Vectors
+# MARK: vectors
 
 
 @pytest.mark.parametrize("vector", VECTORS["keybags"], ids=lambda vector: vector["name"])
@@ -364,7 +368,7 @@ def test_devices_of_the_vectors(vector):
         assert vaultreader.unseal(wrap, bytes.fromhex(sealed), context, "share").hex() == vector["share"]
 
 
-# The walk beside the rows
+# MARK: the example in FORMAT.md
 
 KEYBAG = VECTORS["keybags"][0]
 ROWS = json.loads((REPOSITORY / "Tests/Integration/Files/Vectors/rows.json").read_text())
@@ -374,7 +378,7 @@ WALK = (REPOSITORY / "Tests/Integration/Files/Vectors/walk.txt").read_text()
 
 
 def unhexed(row):
-    """A row of the vectors. Its blobs are in hexadecimal."""
+    """A row of the test vectors. The vectors have blobs in hexadecimal."""
     return {column: bytes.fromhex(value) if isinstance(value, str) else value for column, value in row.items()}
 
 
@@ -433,7 +437,7 @@ def test_the_walk_has_the_values_of_the_vectors():
 
 
 def test_latchkeyd_opens_the_rows_of_the_walk(new_session):
-    """In a database of the schema that FORMAT.md has, beside the keybag of the vectors."""
+    """The database has the schema of FORMAT.md. The keybag is that of the test vectors."""
     session = new_session
     folders = [session.vault, *session.vault.parents]
     session.vault.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""Generations of a real daemon's vault: one is made when all is quiet, and a damaged database heals from it at the next unlock."""
+"""Generations of a vault with a real daemon. The daemon makes a generation when the vault is idle, and repairs a
+damaged database from it at the next unlock.
+"""
 
 import pytest
 from support.session import wait_until
@@ -11,7 +13,7 @@ def generations(session):
 
 @pytest.fixture
 def kept(session):
-    """A session whose vault has a generation with one item, and another item that is newer."""
+    """A session whose vault has a generation with one item. A second item is newer than the generation."""
     assert session.login().returncode == 0
     session.store("first", "n", "1")
     wait_until(lambda: any(name.endswith(".db") for name in generations(session)), "a generation", 60)

@@ -1,4 +1,6 @@
-"""A damaged keybag or database of a real daemon: it heals at the next unlock, by whatever opens the vault, and the person is told once."""
+"""A damaged keybag or database with a real daemon. Any unlock repairs the file, and the daemon notifies the person
+once.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ RECORD = ".local/state/latchkey/healing-notice"
 
 
 def damage(session, name, content=b"damaged"):
-    """Puts something else in the place of a file, or nothing; no daemon runs meanwhile."""
+    """Stops the daemon, and replaces or removes a file."""
     session.stop_daemon()
     if content is None:
         (session.vault / name).unlink()
@@ -106,7 +108,7 @@ def test_the_person_is_told_once(session):
     session.restart()
     assert session.login().returncode == 0 and session.status()["state"] == "unlocked"
     assert len(notifications.look()) == 1
-    # Another one is said again.
+    # A second damage causes a second notification.
     damage(session, "keybag")
     assert session.login().returncode == 0
     wait_until(lambda: len(notifications.look()) == 2, "the second notification")
@@ -120,7 +122,7 @@ def test_the_person_is_told_of_a_database(kept):  # noqa: F811
     assert kept.login().returncode == 0
     wait_until(notifications.look, "the notification")
     ((title, text),) = notifications.shown
-    # There is nothing to read what is newer than the generation from.
+    # Without a readable database, the items that are newer than the generation are lost.
     assert title == REPAIRED and "may be missing" in text
     notifications.close()
 
@@ -135,7 +137,7 @@ def test_a_vault_that_is_too_large_says_so_and_heals_by_hand(unlocked):
     (problem,) = [line for line in unlocked.status()["problems"] if "MiB" in line]
     assert "more than 64 MiB" in problem and "man latchkey-history" in problem
     assert unlocked.status()["state"] != "unlocked" and asides(unlocked, "vault.db") == []
-    # These are the commands of the manual page.
+    # These commands are in the manual page.
     unlocked.stop_daemon()
     commands = "cd .local/share/latchkey; mkdir aside; mv vault.db vault.db-wal aside; cp generations/$0 vault.db"
     unlocked.run("sh", "-c", commands, generation.name)
@@ -196,7 +198,7 @@ def test_an_application_has_the_same_secret_after_healing(session):
 
 
 def test_a_keybag_and_its_copy_that_are_both_cut_have_a_way_out(session):
-    """Nothing says that a new vault comes, and no file that could be the last whole one is offered for deletion."""
+    """No text promises a new vault, and no text advises deleting a file that may be the last whole one."""
     assert session.login().returncode == 0
     session.store("first", "n", "1")
     session.stop_daemon()
@@ -297,7 +299,7 @@ def test_a_vault_that_is_away_is_not_unlocked_until_it_is_back(session):
     session.run("latchkey", "lock", check=True)
     shown = session.run("latchkey", "status").stdout
     assert f"If {session.vault} was moved, move it back" in shown and "latchkey restore" in shown and "export" not in shown
-    # The command asks for nothing, and creates nothing in the place of the files.
+    # The command asks no question, and creates no new files.
     refused = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
     assert refused.returncode == 1 and "move it back" in refused.stderr and not session.vault.exists()
     away.rename(session.vault)
@@ -320,7 +322,7 @@ def test_a_lost_vault_is_read_once_more_and_replaced_at_the_next_login(session):
 
 @pytest.mark.parametrize("size", [0, 40000])
 def test_a_database_that_is_cut_off_in_a_session_is_told_and_heals_at_the_next_unlock(kept, size):  # noqa: F811
-    """What was not read yet would be noise, and what is stored meanwhile would be lost."""
+    """Parts that the daemon has not read yet would be noise, and newly stored items would be lost."""
     kept.store("x" * 9000, "n", "long")
     kept.restart()
     assert kept.login().returncode == 0

@@ -1,5 +1,6 @@
-"""latchkey history and rm --everywhere with a real daemon: what is listed, compared and brought back, what stays, what goes for
-good, and what programs hear of it."""
+"""latchkey history and rm --everywhere with a real daemon: the listing, comparison and restore of generations, the
+final removal of items, and the signals that programs get.
+"""
 
 import contextlib
 import json
@@ -30,7 +31,7 @@ def restore(session, number, *words):
 
 
 def make(session):
-    """A generation of what the vault has now: its number."""
+    """Makes a generation of the present vault, and returns its number."""
     done = history(session, "make", "--json")
     assert done.returncode == DONE, done.stderr
     return json.loads(done.stdout)["number"]
@@ -50,13 +51,13 @@ def differences(session, *number):
 
 
 def generations(session):
-    """Their files, the oldest first."""
+    """The files of the generations, the oldest first."""
     files = (session.vault / "generations").glob("*-*-*.db")
     return sorted(files, key=lambda file: int(file.name.split("-")[0]))
 
 
 def age(session):
-    """Lets the newest generation be of another hour, so that it stays beside the next one."""
+    """Makes the newest generation older than an hour, so that the next one does not replace it."""
     file = generations(session)[-1]
     number, moment, epoch = file.name.removesuffix(".db").split("-")
     file.rename(file.with_name(f"{number}-{int(moment) - 7200}-{epoch}.db"))
@@ -98,7 +99,7 @@ CSV = "url,username,password\nhttps://a.org,me,p1\nhttps://b.org,me,p2\n"
 
 
 def test_what_was_imported_or_restored_comes_back_at_once(unlocked):
-    """Somebody who moves in deletes by mistake on the same day, before the first hour is over."""
+    """A new user deletes an item by mistake on the day of the import, within the first hour."""
     file, backup = unlocked.home / "passwords.csv", unlocked.home / "x.backup"
     file.write_text(CSV)
     assert unlocked.run("latchkey", "import", "csv", "--dry-run", file).returncode == DONE
@@ -118,7 +119,8 @@ def test_what_was_imported_or_restored_comes_back_at_once(unlocked):
 
 
 def test_an_import_takes_the_place_of_no_generation_that_has_items(unlocked):
-    """The last generation of an hour stays, and the one from before has the item that was deleted since."""
+    """The last generation of an hour stays. The generation before the import has the item that was deleted afterwards.
+    """
     unlocked.store("kept", "service", "mail")
     before = make(unlocked)
     unlocked.run("latchkey", "rm", "service=mail", check=True)
@@ -149,7 +151,7 @@ def test_none_and_off_are_said(unlocked):
 
 @pytest.fixture
 def changed(unlocked):
-    """A vault with one generation, after which an item was deleted, one changed and one stored."""
+    """A vault with one generation. After the generation, one item was deleted, one changed and one stored."""
     with heard(unlocked) as peer:
         peer.create(b"work", {"n": "w"}, label="At work", collection=new_collection(peer, "Work"))
     for name in ("deleted", "changed", "kept"):
@@ -197,7 +199,7 @@ def test_one_item_comes_back(changed, by):
         assert item.startswith(LOGIN) and peer.read(item) == b"deleted then"
         assert peer.get(item, ITEM, "Label") == "deleted"
     assert content(changed) == NOW | {"deleted": "deleted then"}
-    # Its former place names it still, and so does the new one.
+    # The item's former path and its new path both still name it.
     for words in (word, line["path"], place(item)):
         again = restore(changed, changed.number, words)
         assert again.returncode == DONE and counts(again) == {"items": 1, "same": 1, "generation": changed.number}
@@ -237,13 +239,13 @@ def test_everything_comes_back(changed):
 
 
 def unlock(session):
-    """What a person does who is asked for the password."""
+    """Unlocks with the password, as a person does."""
     return session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
 
 
 @pytest.fixture
 def deleted(unlocked):
-    """A vault with one generation, after which a collection with two items and an alias was deleted."""
+    """A vault with one generation. After it, a collection with two items and an alias was deleted."""
     with heard(unlocked) as peer:
         unlocked.collection = new_collection(peer, "Work")
         peer.create(b"work", {"n": "w"}, label="At work", collection=unlocked.collection)
@@ -283,7 +285,7 @@ def test_a_deleted_collection_comes_back_with_the_password(deleted, words):
         assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "work") == deleted.collection
         assert {peer.read(item) for item in peer.get(deleted.collection, COLLECTION, "Items")} == {b"work", b"more"}
     assert both(deleted) == BACK and "already" in unlock(deleted).stdout
-    # On the disk, and as any other from now on.
+    # The restored collection is on the disk, and behaves as any other.
     deleted.lock()
     assert deleted.locker().returncode == 0 and both(deleted) == BACK
     deleted.restart(signal.SIGKILL)
@@ -295,7 +297,7 @@ def test_a_deleted_collection_comes_back_with_the_password(deleted, words):
 def test_one_item_of_a_deleted_collection(deleted):
     first = restore(deleted, deleted.number, "n=w")
     assert first.returncode == PARTLY and "run 'latchkey unlock'" in first.stdout
-    # The lock of the screen takes the keys along.
+    # The lock of the screen also erases the keys of the deleted collection.
     assert unlock(deleted).returncode == DONE
     deleted.lock()
     assert deleted.locker().returncode == 0
@@ -304,7 +306,7 @@ def test_one_item_of_a_deleted_collection(deleted):
     done = restore(deleted, deleted.number, "n=w")
     assert done.returncode == DONE and lines(done, "added") == ["At work"], done.stdout
     assert both(deleted) == BACK | {"m": None}
-    # Now that the collection is there, nobody is asked.
+    # The collection exists now, so the command asks no question.
     assert restore(deleted, deleted.number, "n=m").returncode == DONE and both(deleted) == BACK
 
 
@@ -333,7 +335,7 @@ def test_removed_everywhere_means_a_deleted_collection_too(deleted):
 
 
 def test_an_item_of_a_deleted_collection_is_removed_by_its_place(deleted):
-    """Its attributes cannot be read then; nobody needs a key to remove it."""
+    """A deleted collection's attributes are unreadable. Removing the item needs no key."""
     assert deleted.run("latchkey", "rm", "--everywhere", "n=w").returncode == NO_ITEM
     paths = sorted(one["path"] for one in differences(deleted)[1]["items"])
     assert deleted.run("latchkey", "rm", "--everywhere", paths[0]).returncode == DONE
@@ -377,7 +379,7 @@ def test_a_locked_vault_brings_nothing_back(changed):
 
 
 def begun(control, number, flags=0):
-    """A restore of everything, all of it looked at."""
+    """Begins a restore of everything, and goes through all items of the generation."""
     request = packet(MESSAGES["RestoreFromGeneration"], number.to_bytes(4, "little") + bytes([flags, 0]))
     assert control.ask(request)[1] == MESSAGES["RestoreFromGeneration"]
     while (answer := control.ask(packet(MESSAGES["GoThroughGeneration"])))[2]:
@@ -393,7 +395,7 @@ def test_a_lock_ends_a_restore(changed):
     begun(control, changed.number)
     changed.lock()
     assert changed.locker().returncode == 0
-    # Unlocked again, but what was begun before has ended.
+    # The vault is unlocked again, but the lock ended the earlier restore.
     answer = finished(control)
     assert answer[1] == 255 and b"refusal.vaultLockedMeanwhile" in answer
     control.close()
@@ -407,7 +409,7 @@ def test_a_restore_ends_with_its_connection(changed):
     assert b"refusal.otherHistory" in other.ask(request)
     control.close()
     wait_until(lambda: other.ask(request)[1] == MESSAGES["CompareGeneration"], "the end of the first one")
-    # Nothing of one connection's is the other's.
+    # A connection cannot use the restore of another connection.
     assert finished(other)[1] == 255
     other.close()
     assert content(changed) == NOW
@@ -422,7 +424,7 @@ def test_a_daemon_that_is_killed_in_the_middle(changed):
     assert content(changed) == NOW
     done = restore(changed, changed.number, "--everything")
     assert sorted(lines(done, "added")) == ["At work", "deleted"]
-    # What was said to be back is there after a kill as well.
+    # The restored items survive a kill of the daemon.
     changed.restart(signal.SIGKILL)
     assert changed.login().returncode == 0
     assert content(changed) == NOW | {"deleted": "deleted then", "w": "work"}
@@ -452,7 +454,7 @@ def remove(session, *words):
 
 
 def ciphertexts(session):
-    """The secrets of the vault's items as they lie on the disk, by the items' numbers."""
+    """The encrypted secrets on the disk, by the numbers of their items."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("vault.db", "vault.db-wal"):
             if (session.vault / name).exists():
@@ -465,10 +467,10 @@ def ciphertexts(session):
 
 
 def files_with(session, *needles):
-    """The names of the vault's files that have any of these bytes."""
+    """The names of the vault's files that contain any of these bytes."""
     found = set()
     for file in session.vault.rglob("*"):
-        # What the daemon erases may be gone meanwhile.
+        # The daemon may erase a file meanwhile.
         with contextlib.suppress(FileNotFoundError):
             if file.is_file() and any(needle in file.read_bytes() for needle in needles):
                 found.add(file.name)
@@ -477,7 +479,8 @@ def files_with(session, *needles):
 
 @pytest.fixture
 def kept(unlocked):
-    """A vault with two generations that have an item in two versions. `traces` has the bytes of these versions on the disk."""
+    """A vault with two generations, each with another version of an item. `traces` has the bytes of these versions on
+    the disk."""
     unlocked.store("other", "n", "other", label="other")
     unlocked.store("first version", "n", "gone", label="gone")
     number = max(ciphertexts(unlocked))
@@ -493,7 +496,7 @@ def kept(unlocked):
 
 
 def is_whole(session):
-    """What else there is, and that the generations still have it."""
+    """Checks that the other item is in the vault and in both generations."""
     assert session.lookup("n", "other") == "other"
     for number in (session.older, session.newer):
         assert differences(session, str(number))[1]["same"] == 1
@@ -516,7 +519,7 @@ def test_what_only_generations_have_goes_too(kept):
     assert done.returncode == DONE and json.loads(done.stdout)["generations"] == {"items": 0, "changed": 0, "unreadable": []}
     assert remove(kept, "n=gone").returncode == NO_ITEM
     assert len(files_with(kept, *kept.traces)) >= 2
-    # Another item with the same attributes is not taken for it.
+    # The command does not confuse another item that has the same attributes.
     kept.store("third", "n", "gone", label="gone")
     refused = remove(kept, "--everywhere", "n=gone")
     assert refused.returncode == FAILED and "2 items fit" in refused.stderr and "(in generations only)" in refused.stderr
@@ -539,7 +542,7 @@ def test_a_generation_that_cannot_be_read_is_named(kept):
 
 
 def test_what_the_vault_has_is_not_forgotten(kept):
-    """The command only forgets deleted items: no generation loses an item that the vault still has."""
+    """The command forgets only deleted items. The generations keep every item that the vault still has."""
     control = Control(kept)
     number = max(ciphertexts(kept))
     search = packet(MESSAGES["FindInGenerations"], b"\1\0" + number.to_bytes(8, "little") + b"\3\1\0" + number.to_bytes(8, "little"))
@@ -589,5 +592,5 @@ def test_status_tells_of_generations(unlocked):
         newest = listed(unlocked)["generations"][0]["time"]
         return told == {"on": True, "generations": len(generations(unlocked)), "newest": newest, "problem": ""}
 
-    # The daemon may make one of its own in between.
+    # The daemon may make its own generation in between.
     wait_until(is_told, "status to tell of the generations")

@@ -1,4 +1,5 @@
-"""An older copy of the vault that was put back: the device key service knows better, and `latchkey status` says so."""
+"""Somebody puts an older copy of the vault back. The device key service notices it, and `latchkey status` reports it.
+"""
 
 import os
 import shutil
@@ -19,7 +20,7 @@ NOTICE = "an older copy of the vault was put back: "
 
 @pytest.fixture
 def vault(session, service):  # noqa: F811
-    """A session whose vault is known to the service."""
+    """A session whose vault the service knows."""
     service.start()
     assert session.login().returncode == 0
     session.store("first", "n", "1")
@@ -27,15 +28,15 @@ def vault(session, service):  # noqa: F811
 
 
 def begin(session):
-    """A session of the person's: a new daemon, and a login."""
+    """Starts a new daemon, and logs in."""
     session.start_daemon()
     assert session.login().returncode == 0
 
 
 def keep(session):
-    """The vault's files, at the end of a session."""
+    """Stops the daemon, and returns the content of the vault's files."""
     session.stop_daemon()
-    # The end of the daemon empties the log, and takes it away where nothing else uses it.
+    # At its end, the daemon empties the log. SQLite deletes the log if no other process uses it.
     log = session.vault / "vault.db-wal"
     assert not log.exists() or log.stat().st_size == 0
     return {name: (session.vault / name).read_bytes() for name in FILES}
@@ -49,7 +50,7 @@ def put_back(session, copy, *names):
 
 
 def older(session):
-    """The files of which status says that they are older copies, in both its forms."""
+    """The files that status reports as older copies. Both forms of status must agree."""
     found = session.status()["older_files"]
     text = session.run("latchkey", "status").stdout
     assert (TITLE in text) == bool(found)
@@ -67,7 +68,7 @@ def test_each_file_is_told_and_secrets_stay_readable(vault, names):
     begin(vault)
     vault.store("second", "n", "2")
     create(vault)
-    # The next unlock is what makes the new keybag known.
+    # The service learns of the new keybag at the next unlock.
     vault.lock()
     assert vault.locker().returncode == 0
     put_back(vault, old, *names)
@@ -86,14 +87,14 @@ def test_each_file_is_told_and_secrets_stay_readable(vault, names):
     assert older(vault) == []
     assert vault.login().returncode == 0
     assert older(vault) == [] and len(notices(vault)) == 1
-    # Another time is said again.
+    # The daemon reports another older copy again.
     put_back(vault, old, "vault.db")
     assert older(vault) == ["vault.db"] and notices(vault)[1:] == ["vault.db"]
 
 
 @pytest.mark.night("vault")
 def test_what_is_no_older_copy(vault, service):  # noqa: F811
-    """Everything that people and machines do to a vault: none of it is said to be one."""
+    """The usual events in the life of a vault. The daemon reports none of them as an older copy."""
     for _ in range(2):
         vault.lock()
         assert vault.locker().returncode == 0
@@ -106,7 +107,7 @@ def test_what_is_no_older_copy(vault, service):  # noqa: F811
     assert restore(vault).returncode == DONE
     rotate(vault)
     begin(vault)
-    # Another password, which a recovery code takes to the vault.
+    # The login password changes, and a recovery code opens the vault for the new one.
     code = create(vault)
     vault.logout()
     vault.set_password("another password")
@@ -116,7 +117,8 @@ def test_what_is_no_older_copy(vault, service):  # noqa: F811
     service.restart()
     keep(vault)
     begin(vault)
-    # Without the service nothing is known, and it comes back to a vault that has gone on.
+    # Without the service, the daemon knows no generation. Later the service returns, and the vault is newer than the
+    # service remembers.
     service.stop()
     service.path.unlink()
     vault.lock()
@@ -137,7 +139,7 @@ def test_a_service_that_forgot_or_never_knew_says_nothing(vault, service):  # no
     begin(vault)
     with service.peer(0) as root:
         root.forget(vault.uid)
-    # Without the state of the service, nothing is known, as on another machine.
+    # Without its state, the service knows no generation, as on another machine.
     put_back(vault, old, *FILES)
     assert older(vault) == [] and notices(vault) == [] and vault.lookup("n", "1") == "first"
 
@@ -155,10 +157,10 @@ def test_a_damaged_state_is_told_and_in_the_way_of_nothing(vault, service):  # n
 
 @pytest.mark.night("vault")
 def test_two_vaults_of_one_user(vault, service, stage):  # noqa: F811
-    """Each is known by its id: one that is newer than the other says nothing of that."""
+    """The service knows each vault by its id. So a newer second vault does not make the first one look old."""
     other = Session(stage)
     try:
-        # The other's daemon looks for the service in its own folder.
+        # The second session's daemon looks for the service in its own folder.
         os.symlink(service.path, other.root / "device.sock")
         assert other.login().returncode == 0
         assert other.status()["device_key"] == "host"
@@ -178,10 +180,10 @@ def test_two_vaults_of_one_user(vault, service, stage):  # noqa: F811
 
 
 def test_the_generation_is_that_of_the_format(vault, service, tmp_path):  # noqa: F811
-    """The service remembers the generation of the database that an independent reader finds."""
+    """The service remembers the same generation of the database that an independent reader finds."""
     last = 0
     for _ in range(2):
-        # A login's helper may write the keybag once more when the vault is open.
+        # The helper of a login may write the keybag again after the vault is unlocked.
         vault.lock()
         assert vault.locker().returncode == 0
         for name in (*FILES, "vault.db-wal"):

@@ -1,4 +1,4 @@
-"""New keys for a vault that is in use, and its recovery code: by the command line, the real helper and the real daemon."""
+"""New keys for a vault in use, and the recovery code: with the command line, the real helper and the real daemon."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from support.vaultreader import Unreadable, Vault
 from test_prompts import Person
 
 NOTHING_LEFT = {"left": 0, "closed": 0, "other_device": 0, "quarantined": 0, "former_keys_needed": False}
-# The secrets and labels of collections: what depends on keys that stay, the item's own and the index's.
+# Values whose keys a rotation keeps: an item's own key protects its secret, and the index key protects the others.
 KEPT = ("secret", "label of collection", "device share", "erasable share")
 
 
@@ -45,7 +45,7 @@ def fill(peer, count, start=0):
 
 
 def begin(session, *options):
-    """`latchkey rotate` beside the test."""
+    """Starts `latchkey rotate` in the background."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     running = session.start("latchkey", "rotate", "--stdin", *options, text=True, **pipes)
     running.stdin.write(session.password + "\n")
@@ -96,15 +96,15 @@ def test_two_thousand_items_while_a_client_stores_and_reads(quick, tmp_path):
     after = read(quick)
     assert set(after.tiers) == {(2, "A"), (2, "C")}
     assert {item.secret.decode() for item in after.items.values()} == set(stored)
-    # Not one key that an old copy and the password give opens what was sealed since, but for the keys of secrets that
-    # were in that copy already.
+    # An attacker with an old copy and the password cannot open newly sealed data. Only secrets that were in the copy
+    # keep their keys.
     old = {key.value for key in before.keys}
     assert len(old) > 2000
     for key, _, what in after.sealed:
         assert key not in old or what.endswith(": secret") and int(what.split()[1].rstrip(":")) in before.items, what
     with pytest.raises(Unreadable):
         read(quick, keybag=(tmp_path / "keybag").read_bytes())
-    # The same as a whole after a restart.
+    # After a restart, the vault still has all items.
     quick.restart()
     assert quick.login().returncode == 0
     peer = Peer(quick)
@@ -114,7 +114,7 @@ def test_two_thousand_items_while_a_client_stores_and_reads(quick, tmp_path):
 
 @pytest.mark.night("vault")
 def test_killed_again_and_again(quick):
-    """The daemon, latchkey-derive or the command, at any moment: the next login goes on."""
+    """Kills the daemon, latchkey-derive or the command at random moments. The next login continues the rotation."""
     peer = Peer(quick)
     stored = fill(peer, 300)
     peer.close()
@@ -141,7 +141,7 @@ def test_killed_again_and_again(quick):
     assert rotation(quick).items() >= NOTHING_LEFT.items()
     vault = read(quick)
     assert {item.secret.decode() for item in vault.items.values()} == set(stored)
-    # At the login after that nothing of the former keys is left.
+    # After another login, no former key is left.
     quick.logout()
     assert quick.login().returncode == 0
     assert len({epoch for epoch, _ in read(quick).tiers}) == 1
@@ -163,7 +163,8 @@ def test_locked_in_the_middle(quick):
     wait_until(lambda: rotation(quick)["epoch"] == 2, "the new keys")
     quick.lock()
     running.communicate()
-    # The command ended, or was too fast. The work that it left goes on behind the lock only with keys that are in memory.
+    # The kill stopped the command, or the command was faster. Behind the lock, the daemon continues only with keys that
+    # are in memory.
     late = peer.create("late", {"n": "late"})
     assert quick.locker().returncode == 0
     wait_until(lambda: rotation(quick)["left"] == 0, "all items")
@@ -208,7 +209,7 @@ def test_a_collection_that_is_closed_follows_when_it_is_opened(quick):
     quick.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="sesame\n", check=True)
     assert peer.read(inside) == b"inside"
     wait_until(lambda: rotation(quick).items() >= NOTHING_LEFT.items(), "its items")
-    # The next login needs no keys, but leaves out the former ones.
+    # The next login needs no former keys, so it removes them.
     assert epochs(quick) == {1, 2, 3}
     assert quick.login().returncode == 0
     assert epochs(quick) == {3}
@@ -239,7 +240,7 @@ def test_what_is_told_where_it_cannot_be(quick):
     assert rotation(quick)["epoch"] == 1
 
 
-# The disk has no room for a keybag; or room for the keybag, but not for the database's log.
+# First the disk has no room for a keybag. Then it has room for the keybag, but not for the database's log.
 @pytest.mark.parametrize("room", [0, pytest.param(8192, marks=pytest.mark.night("faults")), pytest.param(65536, marks=pytest.mark.night("faults"))])
 def test_full_disk(stage, room):
     if os.getuid() != 0:
@@ -254,7 +255,8 @@ def test_full_disk(stage, room):
                 peer = Peer(session)
                 stored = fill(peer, 200)
                 filler = session.root / "filler"
-                # The copy goes before a keybag is written, and would leave its room.
+                # The daemon deletes the copy before it writes a keybag. That would free room on the disk, so the test
+                # deletes the copy first.
                 (session.vault / "keybag.copy").unlink(missing_ok=True)
                 file = os.open(filler, os.O_WRONLY | os.O_CREAT)
                 with contextlib.suppress(OSError):
@@ -293,11 +295,11 @@ def test_progress_is_shown_on_a_terminal(quick):
 
 
 def create(session):
-    """Makes a code on a terminal, and returns it."""
+    """Creates a code on a terminal, and returns it."""
     person = Person(session, "latchkey", "recovery", "create").expect("Password:").type(session.password)
     lines = person.output().split("\r\n")
     assert person.status == 0
-    # Behind the sign of a check, which is taken away.
+    # The code follows the message about the password check, which the command has erased.
     (code,) = [line.rpartition("\x1b[K")[2].strip() for line in lines if line.count("-") == 6]
     return code
 
@@ -318,7 +320,7 @@ def test_a_code_on_a_terminal(quick):
     assert quick.status()["recovery_code"] is True
     assert vaultreader.Keybag((quick.vault / "keybag").read_bytes(), code=code).tiers == read(quick).tiers
     assert check(quick, code)[0] == check(quick, code.lower().replace("-", " "))[0] == 0
-    # A typing mistake is told with its place, and asked for again.
+    # The command names the place of a typing mistake, and asks again.
     swapped = code[:12] + code[13] + code[12] + code[14:] if code[12] != code[13] else code[:12] + "U" + code[13:]
     status, output = check(quick, swapped, code[:-1], code)
     assert status == 0 and "it unlocks this vault" in output
@@ -326,11 +328,11 @@ def test_a_code_on_a_terminal(quick):
     person.expect("group 3")
     person.expect("Recovery code: ").press("c")
     person.output()
-    # After new keys as well.
+    # The code still works after a rotation.
     assert rotate(quick)["epoch"] == 2
     assert check(quick, code)[0] == 0
     assert vaultreader.Keybag((quick.vault / "keybag").read_bytes(), code=code).tiers == read(quick).tiers
-    # A new one in its place.
+    # A new code replaces the old one.
     second = create(quick)
     assert check(quick, code)[0] == 1 and check(quick, second)[0] == 0
     quick.run("latchkey", "recovery", "remove", "--stdin", input=quick.password + "\n", check=True)
@@ -348,7 +350,7 @@ def test_a_forgotten_password(quick, stage):
     quick.set_password("given by root")
     quick.login()
     assert quick.status()["state"] == "sealed"
-    # The code of another vault, and a wrong login password, change nothing.
+    # The code of another vault and a wrong login password change nothing.
     other = Session(stage)
     try:
         assert other.login().returncode == 0

@@ -1,4 +1,6 @@
-"""latchkey import: gnome-keyring's own files, a running service and CSV, compared by libsecret's eyes."""
+"""latchkey import of gnome-keyring's own files, of a running gnome-keyring, and of CSV. The tests read the results
+through libsecret.
+"""
 
 import base64
 import json
@@ -17,15 +19,15 @@ GENERIC, OWN = "org.freedesktop.Secret.Generic", "org.latchkey.Test"
 
 
 def item(number, home="Login"):
-    """An item, one of many kinds: texts in several scripts, an empty secret, lines, octets, odd attributes."""
+    """One of many kinds of items: texts in several scripts, an empty secret, lines, octets, odd attributes."""
     secret = {0: f"secret {number}".encode(), 1: "\u00e4\u6f22\U0001f511".encode() * 3, 2: b"", 3: b"line\nanother\r\n\n",
               4: bytes(range(256)), 5: b"back\\nslash=[5]"}[number % 6]  # fmt: skip
     if number == 199:
-        # The last: gnome-keyring writes its whole file for each item.
+        # Only the last item is large, because gnome-keyring writes its whole file for each item.
         secret = bytes((7 * place + place // 251) % 256 for place in range(64 << 10))
     attributes = {"n": str(number), "empty": "", "na me": "\u6f22=\n"}
     if number == 8:
-        # The portal keeps the secret of a sandboxed application like this.
+        # The portal stores the secret of a sandboxed application in this form.
         attributes, secret = {"app_id": "org.example.App"}, bytes(range(64))
     schema = [GENERIC, OWN, None][number % 3]
     return [home, f"Label {number} \u00e4\u6f22", schema, attributes, base64.b64encode(secret).decode()]
@@ -40,10 +42,10 @@ def keyring_session(stage):
 
 @pytest.fixture(scope="module")
 def keyring(keyring_session):
-    """The real daemon with 200 items."""
+    """The real gnome-keyring with 200 items."""
     opened = GnomeKeyring(keyring_session)
     opened.write([item(number) for number in range(200)])
-    # gnome-keyring reveals other attributes of some items as soon as it has read its own file.
+    # After gnome-keyring has read its own file, it reveals other attributes of some items.
     opened.stop()
     opened.start()
     yield opened
@@ -59,7 +61,7 @@ def shared(stage):
 
 
 def stored(items):
-    """As their programs stored them: of those that named no schema, gnome-keyring tells one of its own."""
+    """The items as their programs stored them. gnome-keyring adds its own schema to items without one."""
     bare = {f"Label {number} " for number in range(200) if number % 3 == 2}
     return sorted(
         [home, label, [one for one in attributes if one != ["xdg:schema", GENERIC]], secret]
@@ -87,13 +89,13 @@ def test_everything_arrives(keyring, unlocked):
 
 @pytest.mark.night("imports")
 def test_a_second_run_takes_what_is_newer_there(unlocked):
-    """What was changed here since stays, whatever time it has there."""
+    """An item that was changed here after the import stays, even if the other item has a later time."""
     file = place(unlocked, "Plain.keyring", TEXTUAL)
     dry = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
     assert counts(dry) == {"items": 2, "added": 2} and report(dry)["dry_run"]
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
     first = seen(unlocked)
-    # Changed there alone.
+    # The item has changed only in the keyring.
     place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=3", -20))
     dry = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
     assert dry.returncode == DONE and counts(dry) == {"items": 2, "same": 1, "newer_there": 1} and seen(unlocked) == first
@@ -107,7 +109,8 @@ def test_a_second_run_takes_what_is_newer_there(unlocked):
     assert done.returncode == DONE and "1 newer there, imported" in done.stdout and "Newer there; took the place" in done.stdout
     assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
-    # Changed there again, label and secret: later than there, though not later than the import.
+    # The item has changed in the keyring again, with secret and label. The new time is later than the former one there,
+    # but before the import.
     place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=4", -30).replace("display-name=Lines", "display-name=Others"))
     again = run(unlocked, "gnome-keyring", file, "--json")
     assert again.returncode == PARTLY and counts(again) == {"items": 2, "same": 1, "newer_here": 1}
@@ -115,7 +118,7 @@ def test_a_second_run_takes_what_is_newer_there(unlocked):
     again = run(unlocked, "gnome-keyring", file, "--json")
     assert again.returncode == DONE and counts(again) == {"items": 2, "same": 1, "newer_there": 1}
     assert unlocked.lookup("n", "lines") == "first\nsecond=4\n[third]" and "Others" in [one[1] for one in seen(unlocked)]
-    # Changed here, and then there.
+    # The item has changed here, and then in the keyring.
     unlocked.run("latchkey", "edit", "n=lines", "--secret", "--label", "Mine", input="changed here", check=True)
     mine = seen(unlocked)
     for words in ((), ("--prefer", "newer"), ("--prefer", "here"), ("--dry-run",)):
@@ -137,7 +140,7 @@ def newer(textual, former, latter, seconds):
     return textual.replace(former, latter, 1).replace("mtime=1700000000", f"mtime={NOW + seconds}", 1)
 
 
-# Later than what any test changes, however long it takes.
+# A day is later than any change of a test.
 NOW, DAY = int(time.time()), 24 * 60 * 60
 
 
@@ -150,7 +153,7 @@ def reasons(done, outcome):
 
 
 def test_what_no_import_brought_stays(unlocked):
-    """A program stored it here itself: that it is newer there does not tell that the one here is of no use."""
+    """A program stored this item here. The later item in the keyring does not show that this item is obsolete."""
     file = place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=3", DAY))
     assert run(unlocked, "gnome-keyring", file, "--into", "Login").returncode == DONE
     (unlocked.home / ".local/state/latchkey/imported.json").unlink()
@@ -163,18 +166,18 @@ def test_what_no_import_brought_stays(unlocked):
     done = run(unlocked, "gnome-keyring", file, "--into", "Login", "--json", "--prefer", "newer")
     assert done.returncode == DONE and counts(done) == {"items": 2, "same": 1, "newer_there": 1}
     assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"
-    # The record is the person's alone, and has no secret, label or attribute.
+    # Only the person can read the record, which has no secret, label or attribute.
     record = unlocked.home / ".local/state/latchkey/imported.json"
     assert record.stat().st_mode & 0o777 == 0o600
     written = json.loads(record.read_text())
     assert set(written) == {"items", "version"} and all(set(one) == {"here", "there", "source"} for one in written["items"].values())
-    # A damaged record counts as a missing one.
+    # The import treats a damaged record as a missing one.
     record.write_text("{")
     assert counts(run(unlocked, "gnome-keyring", file, "--into", "Login", "--json")) == {"items": 2, "same": 2}
 
 
 def test_a_newer_file_of_another_place_replaces_nothing(unlocked):
-    """Somebody else may have made it, with the same attributes and a later time."""
+    """Another person may have made that file, with the same attributes and a later time."""
     file = place(unlocked, "Plain.keyring", TEXTUAL)
     assert run(unlocked, "gnome-keyring", file).returncode == DONE
     mine = seen(unlocked)
@@ -182,7 +185,7 @@ def test_a_newer_file_of_another_place_replaces_nothing(unlocked):
     other = place(unlocked, "elsewhere/Plain.keyring", newer(TEXTUAL, "second=2", "second=3", DAY))
     done = run(unlocked, "gnome-keyring", other, "--json")
     assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1} and seen(unlocked) == mine
-    # The same place counts, whatever name leads to it.
+    # A link to the same file counts as the same place.
     file.write_bytes(other.read_bytes())
     (unlocked.home / "link").symlink_to(file.parent)
     assert counts(run(unlocked, "gnome-keyring", unlocked.home / "link" / file.name, "--json")) == {
@@ -205,7 +208,7 @@ def test_two_secrets_of_one_item(unlocked):
     dry = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--dry-run")
     assert dry.returncode == DONE and "1 would replace another" in dry.stdout and seen(unlocked) == mine
     assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE and seen(unlocked) == theirs
-    # A label goes with its secret, and alone.
+    # The item changes here: first secret and label, then only the label.
     for words, secret in ((("--secret", "--label", "Mine"), "changed here"), (("--label", "Mine"), "")):
         unlocked.run("latchkey", "edit", "n=lines", *words, input=secret, check=True)
         assert counts(run(unlocked, "gnome-keyring", file, "--json", "--dry-run", "--prefer", "there")) == {"items": 2, "same": 1, "replaced": 1}
@@ -218,7 +221,7 @@ def test_two_secrets_of_one_item(unlocked):
 
 
 def test_the_class_of_each_and_why(unlocked):
-    """The dry run tells the class that each item then gets, and by which rule."""
+    """The dry run names the class that each new item gets, and the rule for it."""
     rules = place(unlocked, ".config/latchkey/rules.yaml", "- name: lines\n  match: {n: lines}\n  class: after-first-unlock\n")
     words = ("--home", unlocked.home)
     file = place(unlocked, "Plain.keyring", TEXTUAL)
@@ -233,13 +236,13 @@ def test_the_class_of_each_and_why(unlocked):
         (item,) = json.loads(unlocked.run("latchkey", "find", "--json", name, check=True).stdout)
         classes[item["label"]] = item["class"]
     assert classes == {label: kind for label, (kind, _) in told.items()}
-    # Those that are there already are told with the class that they have.
+    # For an existing item, the dry run names the item's present class.
     again = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
     assert {line["label"]: line["class"] for line in lines(again, "same")} == classes
 
 
 def test_without_times_nothing_is_newer(unlocked):
-    """A CSV file of Chromium's does not tell when anything was changed, so what differs is a conflict."""
+    """Chromium's CSV files have no times, so every difference is a conflict."""
     file = place(unlocked, "plain.csv", CSV["chromium"])
     assert run(unlocked, "csv", file).returncode == DONE
     place(unlocked, "plain.csv", CSV["chromium"].replace("p1", "p2"))
@@ -252,13 +255,13 @@ def test_items_that_only_their_secrets_tell_apart(unlocked):
     file = place(unlocked, "Plain.keyring", twice)
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
-    # Two other items have the same attributes. Nobody can tell which one replaces which, so none is replaced.
+    # Two other items have the same attributes. The command cannot tell which one replaces which, so it replaces none.
     mine = seen(unlocked)
     place(unlocked, "Plain.keyring", twice.replace("first", "third").replace("00ff10", "00ff11"))
     done = run(unlocked, "gnome-keyring", file, "--prefer", "there")
     assert done.returncode == PARTLY and "2 items found: 2 in conflict." in done.stdout and seen(unlocked) == mine
     assert "2 there and 2 here have the same attributes" in done.stdout
-    # One of them is there, and the other stands alone against the one that is left.
+    # One item is the same on both sides. So the other new item can only replace the other old one.
     place(unlocked, "Plain.keyring", twice.replace("first", "third"))
     assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
@@ -270,14 +273,14 @@ def test_what_cannot_be_read(keyring, unlocked):
     assert done.returncode == FAILED and "does not open with that password. Nothing was imported." in done.stderr
     assert "cannot be read" in run(unlocked, "gnome-keyring", "missing").stderr
     assert run(unlocked, "gnome-keyring", "/dev/null").returncode == FAILED
-    # Cut anywhere: an error, and neither an item nor a crash.
+    # A file that is cut anywhere gives an error, no item and no crash.
     whole = (folder / "login.keyring").read_bytes()
     cut = folder / "cut.keyring"
     for size in (0, 1, 15, 16, 17, 20, 27, 60, 100, 999, len(whole) // 2, len(whole) - 17, len(whole) - 16, len(whole) - 1):
         cut.write_bytes(whole[:size])
         done = run(unlocked, "gnome-keyring", cut)
         assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
-    # Beside a good file, such a file stays behind, and is named.
+    # If another file is good, the command names the bad files and leaves them out.
     (folder / "user.keystore").write_text("keys")
     done = run(unlocked, "gnome-keyring")
     assert done.returncode == PARTLY and "200 imported" in done.stdout and "cut / all of its items" in done.stdout
@@ -295,7 +298,8 @@ def test_the_question_names_the_file(keyring, unlocked):
 
 
 def test_links_that_lead_nowhere(unlocked):
-    """A link to itself, to nothing and to its own folder: they stay behind, and what can be read comes."""
+    """Links to themselves, to nothing and to their own folder. The command leaves them out, and imports the readable
+    files."""
     file = place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
     for name, target in (("loop", "loop.keyring"), ("gone", "nothing"), ("folder", ".")):
         (file.parent / f"{name}.keyring").symlink_to(target)
@@ -309,7 +313,8 @@ def test_links_that_lead_nowhere(unlocked):
 
 
 def test_the_default_keyring(unlocked):
-    """Its items come into the default collection, as programs store there that name none; others keep their own."""
+    """Items of the default keyring go into the default collection, because programs store there by default. Other
+    keyrings get their own collections."""
     place(unlocked, f"{FOLDER}/Work.keyring", TEXTUAL.replace("Plain ring", "Work").replace("n\ntype", "work\ntype", 1))
     place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
     place(unlocked, f"{FOLDER}/default", "Work\n")
@@ -318,17 +323,17 @@ def test_the_default_keyring(unlocked):
         assert done.returncode == DONE and counts(done).get("added", 0) == added, done
         assert sorted((one[0], one[1]) for one in seen(unlocked)) == [
             ("Login", "App"), ("Login", "Lines"), ("Plain ring", "App"), ("Plain ring", "Lines")]
-    # A file that names no such keyring, or nothing at all, changes nothing.
+    # If the file names a missing keyring or is empty, the keyrings keep their own collections.
     place(unlocked, f"{FOLDER}/default", "Gone\n")
     assert counts(run(unlocked, "gnome-keyring", "--json", password="")) == {"items": 4, "same": 2, "added": 2}
     assert ("Work", "Lines") in [(one[0], one[1]) for one in seen(unlocked)]
 
 
-# What the command asks the vault, what it tells the person, and what it puts on the disk.
+# sendmsg sends a request to the vault, write shows text to the person, and renameat puts a file on the disk.
 @pytest.mark.night("imports")
 @pytest.mark.parametrize("call", ["sendmsg", "write", "renameat"])
 def test_a_kill_at_each_call_of_a_replacement(unlocked, call):
-    """Label and secret of an item are both the former or both the latter, and the next run finishes."""
+    """Label and secret of an item are both old or both new. The next run finishes the import."""
     file = place(unlocked, "Plain.keyring", TEXTUAL)
     latter = TEXTUAL.replace("display-name=Lines", "display-name=Others").replace("second=2", "second=9")
     assert run(unlocked, "gnome-keyring", file, "--into", "Login").returncode == DONE
@@ -350,7 +355,7 @@ def test_a_kill_at_each_call_of_a_replacement(unlocked, call):
 
 @pytest.mark.night("imports")
 def test_a_kill_of_the_daemon_in_the_middle(keyring, unlocked):
-    """Items are whole or not there, and the same command brings the rest."""
+    """Each item is complete or missing. The same command imports the rest."""
     folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
     theirs = marked(stored(seen(keyring)))
     for attempt, wanted in enumerate((1, 20, 60, 120)):
@@ -376,7 +381,7 @@ def test_a_kill_of_the_daemon_in_the_middle(keyring, unlocked):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 def test_a_kill_in_the_middle(keyring, unlocked, number):
     folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
-    # On a busy machine it may be through before the signal comes. Then once more, into another collection.
+    # On a busy machine the import may end before the signal comes. Then the test tries again with another collection.
     for attempt in range(6):
         words = ("gnome-keyring", "--into", f"Attempt {attempt}", folder)
         child = unlocked.start("latchkey", "import", *words, stdin=-1, stdout=-1, stderr=-1, text=True)
@@ -437,7 +442,7 @@ value=org.example.App
 
 
 def test_a_new_password_takes_the_place_of_an_imported_one(unlocked):
-    """A program that names no schema stores over its item, and does not read the old secret from then on."""
+    """A program without a schema replaces the imported item, and never reads the old secret again."""
     assert run(unlocked, "gnome-keyring", place(unlocked, "Plain.keyring", TEXTUAL), "--into", "Login").returncode == DONE
     assert unlocked.run("secret-tool", "store", "--label=Lines", "n", "lines", input="newer").returncode == 0
     assert unlocked.run("secret-tool", "lookup", "n", "lines").stdout == "newer"
@@ -454,7 +459,7 @@ def test_a_part_leaves_the_files_needed(unlocked):
 
 
 def test_one_keyring_of_several(keyring, unlocked):
-    """The others are not read: they may have another password, or be damaged."""
+    """The command does not read the other keyrings. They may have another password, or be damaged."""
     carry(unlocked, keyring.folder.glob("*.keyring"), FOLDER)
     place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
     place(unlocked, f"{FOLDER}/Cut.keyring", (unlocked.home / FOLDER / "login.keyring").read_bytes()[:200])
@@ -468,7 +473,7 @@ def test_one_keyring_of_several(keyring, unlocked):
 
 def test_a_textual_keyring(unlocked):
     file = place(unlocked, "Plain.keyring", TEXTUAL)
-    # Nobody is asked for a password.
+    # This file needs no password, so the test gives none.
     done = run(unlocked, "gnome-keyring", file, password="")
     assert done.returncode == DONE, done.stderr
     assert seen(unlocked) == [

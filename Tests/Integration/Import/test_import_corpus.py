@@ -1,5 +1,7 @@
-"""latchkey import, a corpus from each provider: all of it arrives with its times and content types, as the independent reader of the
-vault's files finds it, and a second run does nothing. The part `corpora` takes 2,000 items from each."""
+"""latchkey import of a large set of items from each provider. The independent reader finds all of them in the vault's
+files, with times and content types. A second import changes nothing. The part `corpora` takes 2,000 items from each
+provider.
+"""
 
 import csv
 import io
@@ -23,7 +25,7 @@ ATTACHED = bytes(range(256))
 
 
 class Expected:
-    """An item that must be in the vault. Times that the old place does not tell are None."""
+    """An item that must be in the vault. A time that the provider does not tell is None."""
 
     def __init__(self, label, attributes, secret, content_type=TEXT, created=None, modified=None, collection="Login"):
         self.label, self.attributes, self.secret, self.content_type = label, attributes, secret, content_type
@@ -33,12 +35,12 @@ class Expected:
         return arrived(self.label, self.attributes, self.secret, self.collection)
 
     def kept(self, started, ended):
-        """The values in the vault's files. A time that nobody told may be any moment of the import."""
+        """The expected values in the vault's files. An unknown time may be any moment of the import."""
         moments = [told if told is not None else (started, ended) for told in (self.created, self.modified)]
         return (self.collection, self.label, sorted(self.attributes.items()), self.secret, self.content_type, *moments)
 
 
-# Each makes a place with COUNT secrets. It returns the words of the command, and what must be in the vault afterwards.
+# Each function makes a source with COUNT secrets. It returns the arguments of the command and the expected items.
 
 
 TIMES = """
@@ -53,7 +55,7 @@ print(json.dumps({item.get_label(): [item.get_created(), item.get_modified()]
 
 
 def told_times(provider):
-    """What the provider itself tells of each label."""
+    """The times that the provider itself tells, by label."""
     return json.loads(provider.run("/usr/bin/python3", "-c", TIMES, check=True, timeout=TIMEOUT).stdout)
 
 
@@ -71,7 +73,7 @@ def from_gnome_keyring(session):
 
 
 def from_service(session):
-    """gnome-keyring keeps no content type: it tells programs the same one for all items."""
+    """gnome-keyring stores no content type, and returns the same one for all items."""
     keyring, told = gnome_keyring(session)
     yield ("service", "--bus", keyring.bus), [Expected(label, named, value, TEXT, *told[label]) for label, named, value, _ in items()]
     keyring.close()
@@ -86,7 +88,8 @@ def from_keepassxc(session):
 
 
 def wallet(session):
-    """Entries of KDE's programs, which have no times: texts, and octets as streams. Their collection is found by the wallet's name."""
+    """A wallet with text and binary entries of KDE's programs, which have no times. The name of the wallet selects
+    their collection."""
     kwallet = KWallet(session)
     entries, expected = [], []
     for number in range(COUNT):
@@ -118,9 +121,10 @@ def from_running_kwallet(session):
 
 
 def from_kwallets_secret_service(session):
-    """Items that programs stored by KWallet's Secret Service: it notes their attributes, content types and times beside the wallet."""
+    """Items that programs stored through KWallet's Secret Service. KWallet keeps attributes, content types and times in
+    a file beside the wallet."""
     kwallet = KWallet(session)
-    # Its Secret Service has the wallets that were there when it started.
+    # KWallet's Secret Service only has wallets that existed at its start.
     kwallet.write_entries([])
     kwallet.stop()
     kwallet.start()
@@ -145,7 +149,7 @@ def from_pass(session):
     with gpg_home(session):
         session.run("pass", "init", "me@example.org", check=True)
         folder = session.home / ".password-store/web"
-        # As pass does it: a thousand starts of pass itself take minutes.
+        # gpg makes the files directly, as pass does, because a thousand runs of pass take minutes.
         script = 'mkdir -p "$1" && for n in $(seq 0 $2); do printf "secret %s" $n | gpg -q -e -r me@example.org -o "$1/$n.gpg"; done'
         session.run("sh", "-c", script, "sh", folder, str(COUNT - 1), check=True, timeout=TIMEOUT)
         yield ("pass",), [
@@ -155,12 +159,12 @@ def from_pass(session):
 
 
 def keepass(session, *parts):
-    """A database in which every sixth entry has an attached file for a password."""
+    """A database in which every sixth entry has an attached file instead of a password."""
     entries, expected = [], []
     for number in range(COUNT):
         title, key = f"title {number}", number + 10
         named = {"xdg:schema": LOGIN, "name": title}
-        # To the second that KeePass keeps.
+        # KeePass stores times in whole seconds.
         moments = times(key)
         if number % 6 == 4:
             entries.append(keepass_entry(key, keepass_string("Title", title), "<Binary><Key>file</Key><Value Ref='0'/></Binary>", *parts))
@@ -200,7 +204,7 @@ def from_csv(session):
 
 
 def from_json(session):
-    """Another vault, with times, classes and content types."""
+    """An export of another vault, with times, classes and content types."""
     with opened(session.stage) as source:
         fill(source, [(None, items())])
         file = private_folder(source) / "vault.json"
@@ -216,7 +220,8 @@ PROVIDERS = [
 
 
 def same(found, expected, started, ended):
-    """Whether the vault's files have just what is expected. Not compared by pytest, which would print all of it."""
+    """Whether the vault's files have exactly the expected items. The assertion does not compare them, because pytest
+    would print all of them."""
     for one, other in zip(found, sorted((item.kept(started, ended) for item in expected), key=lambda item: item[:4])):
         for mine, theirs in zip(one, other):
             # If no program told a time, the vault notes the moment of the import.

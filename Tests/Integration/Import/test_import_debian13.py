@@ -1,4 +1,6 @@
-"""latchkey import of files that the programs of Debian 13 wrote; ForeignFiles/make says how. This machine has those of Debian 12."""
+"""latchkey import of files that programs of Debian 13 wrote, while this machine has the programs of Debian 12.
+ForeignFiles/make creates the files.
+"""
 
 import pathlib
 

@@ -1,4 +1,6 @@
-"""latchkey import: what files from elsewhere may try. Nothing of the vault gets less protected, and one odd item ends nothing."""
+"""latchkey import of hostile files. No item of the vault becomes less protected, and one malformed item does not stop
+the import.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ XML = ("<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta><Generator>test
 
 
 def exported(*items):
-    """An export of ours with these items: each its attributes, its secret and what else it has."""
+    """A Latchkey export with these items. Each has attributes, a secret and further properties."""
     told = [{"label": "Label", "attributes": attributes, "secret": secret, **more} for attributes, secret, more in items]
     return json.dumps({"format": "latchkey-export", "version": 1, "default": "login", "collections": [{"name": "login", "label": "Login", "items": told}]})
 
@@ -47,7 +49,7 @@ def test_a_secret_that_is_better_protected_there_replaces_none(unlocked, here, t
     unlocked.store("here", "k", "v", "latchkey:accessible", here)
     file = place(unlocked, "vault.json", exported(({"k": "v"}, "there", {"modified": 1 << 40, **there})))
     for prefer in ("there", "newer"):
-        # What is here counts as if no import had brought it.
+        # Without the record, the import takes the item for one that a program stored here.
         (unlocked.home / ".local/state/latchkey/imported.json").unlink(missing_ok=True)
         unlocked.run("latchkey", "edit", "k=v", "--secret", input="here", check=True)
         for words in (("--dry-run",), ()):
@@ -61,7 +63,7 @@ def test_a_secret_that_is_better_protected_there_replaces_none(unlocked, here, t
 
 
 def test_only_conflicts_that_an_option_decides_name_it(unlocked):
-    """A conflict that the vault's item or the file decides stays with --prefer there, too."""
+    """Some conflicts remain even with --prefer there. The vault's item or the file decides them."""
     unlocked.store("here", "k", "open")
     unlocked.store("here", "k", "weaker", "latchkey:accessible", "always")
     unlocked.store("here", "k", "asking", "latchkey:require", "user-presence")
@@ -80,7 +82,7 @@ def test_only_conflicts_that_an_option_decides_name_it(unlocked):
 
 
 def keyring(*items):
-    """A textual keyring of gnome-keyring with these attributes of items."""
+    """A textual keyring of gnome-keyring. Its items have these attributes."""
     text = "[keyring]\ndisplay-name=Login\n"
     for number, attributes in enumerate(items):
         text += f"\n[{number}]\nitem-type=0\ndisplay-name=Label\nsecret=secret {number}\nmtime=1700000000\nctime=1700000000\n"
@@ -110,7 +112,7 @@ def test_a_label_that_would_reorder_a_line(unlocked):
 
 
 def stand_in(session, text):
-    """A program in the place of keepassxc-cli."""
+    """Puts a program in the place of keepassxc-cli."""
     program = session.root / "bin/keepassxc-cli"
     program.write_text(text)
     program.chmod(0o755)
@@ -127,7 +129,7 @@ def test_what_was_checked_is_what_is_opened(unlocked):
     done = run(unlocked, "keepass", file)
     assert done.returncode == DONE and file.read_text() == "another\n", done.stdout + done.stderr
     assert unlocked.lookup("name", "one") == "the secret" and copies(unlocked) == []
-    # An error names the file that the person named.
+    # An error names the file as the person typed it.
     stand_in(unlocked, '#!/bin/sh\nread line\nfor last; do :; done\ntest -f "$last" && echo "$last is odd" >&2\nexit 1\n')
     file.write_bytes(b"no database")
     done = run(unlocked, "keepass", file)
@@ -136,7 +138,7 @@ def test_what_was_checked_is_what_is_opened(unlocked):
 
 @pytest.mark.parametrize("name", [b"M\0x", b"M\0", "\ufeffM".encode(), b"Q"])
 def test_a_parameter_that_keepassxc_reads_under_another_name(unlocked, name):
-    """KeePassXC ends such a name at its first zero, and drops a mark of the byte order."""
+    """KeePassXC ends such a name at its first zero byte, and drops a byte order mark."""
     size = len(name).to_bytes(4, "little")
     cost = b"\0\x01\x05" + size + name + b"\x08\0\0\0" + (1 << 40).to_bytes(8, "little") + b"\0"
     content = b"\x03\xd9\xa2\x9a\x67\xfb\x4b\xb5\0\0\x04\0\x0b" + len(cost).to_bytes(4, "little") + cost + bytes(5)
@@ -177,9 +179,10 @@ def test_keepassxc_has_limits(unlocked):
 
 
 def test_secrets_go_by_pipes_of_one_page(unlocked):
-    """The kernel keeps that page for the next write to the pipe, so it can be overwritten. Buffers of sockets are freed as they are."""
+    """The kernel keeps that page for the next write to the pipe, so the program can overwrite it. The kernel frees the
+    buffers of sockets without clearing them."""
     file = place(unlocked, "some.kdbx", b"whatever")
-    # F_GETPIPE_SZ
+    # The number 1032 is F_GETPIPE_SZ.
     stand_in(unlocked, "#!/usr/bin/python3\nimport fcntl, sys\nprint([fcntl.fcntl(n, 1032) for n in (0, 1)], file=sys.stderr)\nsys.exit(1)\n")
     done = run(unlocked, "keepass", file)
     size = os.sysconf("SC_PAGESIZE")

@@ -1,5 +1,6 @@
-"""latchkey import kwallet: wallets that the real kwalletd5 wrote, with a password and for a key of GPG, wallets of KDE 4, and what a
-running one reveals."""
+"""latchkey import kwallet: wallets of the real kwalletd5 with a password or a GPG key, wallets of KDE 4, and the
+entries that a running KWallet reveals.
+"""
 
 import json
 import struct
@@ -25,7 +26,7 @@ def mapped(pairs):
     return struct.pack(">I", len(pairs)) + b"".join(qt_text(key) + qt_text(value) for key, value in pairs.items())
 
 
-# Folder, entry, kind, the value as Qt writes it; then the type and the secret by which KDE's programs find it.
+# Folder, entry, kind, and the value as Qt writes it. Then the type and the secret that KDE's programs look for.
 ENTRIES = [
     ["Passwords", "plain", TEXT, qt_text("secret"), "plaintext", b"secret"],
     ["Passwords", f"{WIDE} name", TEXT, qt_text(WIDE * 3 + "\n"), "plaintext", (WIDE * 3 + "\n").encode()],
@@ -39,7 +40,7 @@ ENTRIES = [
     [WIDE, "no map", MAP, b"\0\0\0\x09", "base64", b"AAAACQ=="],
     ["", "outside", TEXT, qt_text("x"), "plaintext", b"x"],
 ]  # fmt: skip
-# What programs stored by KWallet's Secret Service, and find again by their own attributes only.
+# Items that programs stored through KWallet's Secret Service. The programs find them only by their own attributes.
 SERVED = [
     ["kdewallet", "A label", "org.example.Program", {"user": "me", "server": "a.org"}, encoded(b"a secret")],
     ["kdewallet", "A label", None, {"app_id": "org.example.App"}, encoded(bytes(range(64)))],
@@ -62,11 +63,11 @@ def kwallet(stage):
     session = Session(stage)
     opened = KWallet(session)
     opened.write_entries([[folder, entry, kind, encoded(value)] for folder, entry, kind, value, _, _ in ENTRIES])
-    # Its Secret Service has the wallets that were there when it started.
+    # KWallet's Secret Service only has wallets that existed at its start.
     opened.stop()
     opened.start()
     opened.write(SERVED)
-    # KWallet writes the file a while later, or now if it is asked to.
+    # This call makes KWallet write the file now instead of later.
     opened.write_entries([])
     yield opened
     opened.close()
@@ -91,9 +92,9 @@ def test_everything_arrives(kwallet, unlocked):
     assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
 
 
-# What kwalletd of KDE Frameworks 6.14 and later does at a Secret Service, by the same calls of libsecret. Until 6.28, programs name the
-# wallet that kwalletrc has; from 6.29 on kwalletd names the default collection. It takes the first collection with that label, and
-# makes one if there is none; entries it finds by server, user and type, and reads them as text.
+# kwalletd of KDE Frameworks 6.14 and later makes these libsecret calls. Until 6.28, programs name the wallet from
+# kwalletrc. From 6.29 on, kwalletd names the default collection. It takes the first collection with that label, or
+# creates one. It finds entries by server, user and type, and reads them as text.
 LOOKUP = """
 import base64, json, sys
 import gi
@@ -128,7 +129,8 @@ print(json.dumps([found, sorted(labels)]))
 
 
 def found_by_kde(session, named):
-    """What KDE's programs find of each entry, by the label of the collection that they look into; and all collections afterwards."""
+    """The secrets that KDE's programs find, by the label of the collection. Also returns the labels of all collections
+    afterwards."""
     entries = [[folder, entry, kind] for folder, entry, _, _, kind, _ in ENTRIES]
     done = session.run("/usr/bin/python3", "-c", LOOKUP, input=json.dumps([named, entries]), check=True, timeout=120)
     return json.loads(done.stdout)
@@ -138,7 +140,7 @@ SECRETS = [encoded(secret) for *_, secret in ENTRIES]
 
 
 def carried(kwallet, session, name="kdewallet"):
-    """The wallet's files in the session's home, under another name."""
+    """Copies the wallet's files into the session's home, under another name."""
     folder = session.home / FOLDER
     for file in kwallet.folder.iterdir():
         place(session, f"{FOLDER}/{file.name.replace('kdewallet', name)}", file.read_bytes())
@@ -149,7 +151,7 @@ def carried(kwallet, session, name="kdewallet"):
     (None, "kdewallet", "kdewallet"), ("[Wallet]\nEnabled=true\n", "kdewallet", "kdewallet"),
     ("[Other]\nDefault Wallet=none\n\n[Wallet]\nDefault Wallet=Meine\nEnabled=true\n", "Meine", "Meine"),
     ("[Wallet][$i]\nDefault Wallet[$i]=Meine\n", "Meine", "Meine"), ("[Wallet]\nDefault Wallet=\n", "kdewallet", "kdewallet"),
-    # kwalletd has moved its wallet to a Secret Service itself, and notes that one's default collection.
+    # kwalletd has already moved this wallet to the Secret Service, and its settings name that default collection.
     ("[Wallet]\nDefault Wallet=Login\n", "kdewallet", "Login")], ids=["none", "unnamed", "other", "kept", "empty", "moved"])  # fmt: skip
 def test_programs_of_kde_find_their_default_wallet(kwallet, unlocked, settings, wallet, label):
     if settings is not None:
@@ -166,7 +168,8 @@ def test_programs_of_kde_find_their_default_wallet(kwallet, unlocked, settings, 
 
 
 def test_a_default_wallet_beside_collections_that_were_named(kwallet, unlocked):
-    """Nobody's own names are changed: the wallet comes into a collection of its name, and the report says who looks elsewhere."""
+    """The import renames no collection of the person. It creates a collection with the wallet's name, and the report
+    names the programs that look elsewhere."""
     carried(kwallet, unlocked)
     collection = "/org/freedesktop/secrets/collection/login"
     unlocked.run("busctl", "--user", "set-property", "org.freedesktop.secrets", collection, "org.freedesktop.Secret.Collection", "Label",
@@ -175,7 +178,7 @@ def test_a_default_wallet_beside_collections_that_were_named(kwallet, unlocked):
     assert done.returncode == DONE and "6.29 and later look in your default collection, 'Own'" in done.stdout, done
     found, labels = found_by_kde(unlocked, "kdewallet")
     assert labels == ["Own", "kdewallet"] and found == {"kdewallet": SECRETS, "Own": [None] * len(SECRETS)}
-    # Versions that look in the default collection find them, too.
+    # Versions that look in the default collection find the secrets too.
     assert run(unlocked, "kwallet", "--into", "Own").returncode == DONE
     assert found_by_kde(unlocked, None)[0] == {"Own": SECRETS}
 
@@ -185,14 +188,14 @@ def test_what_lies_in_the_old_place_is_named(kwallet, unlocked):
     done = run(unlocked, "kwallet")
     told = [line for line in done.stdout.splitlines() if line.startswith("  rm -- ")]
     assert told == [f"  rm -- '{folder}/kdewallet{ending}'" for ending in (".kwl", ".salt", "_attributes.json")]
-    # Those lines leave nothing of KWallet's.
+    # These commands remove all of KWallet's files.
     unlocked.run("sh", "-c", "\n".join(told), check=True)
     assert list(folder.iterdir()) == []
 
 
 def test_a_running_kwallet(kwallet, unlocked):
     words = ("kwallet", "--running", "--bus", kwallet.bus)
-    # Which attributes items of its Secret Service have is in a file beside the wallet only.
+    # Only a file beside the wallet has the attributes of items from KWallet's Secret Service.
     carry(unlocked, kwallet.folder.glob("*_attributes.json"), FOLDER)
     done = run(unlocked, *words)
     assert done.returncode == DONE, done.stdout + done.stderr
@@ -202,7 +205,7 @@ def test_a_running_kwallet(kwallet, unlocked):
     assert "KWallet does not run" in run(unlocked, "kwallet", "--running").stderr
 
 
-# ---- a wallet for a key of GPG ----
+# ---- a wallet with a GPG key ----
 
 
 GPG_WALLET = b"KWALLET\n\r\0\r\n\0\1\2\0"
@@ -224,7 +227,7 @@ def gpg_wallet(session, key):
 
 @pytest.fixture(scope="module")
 def gpg_kwallet(stage):
-    """KWallet with a wallet for a key of GPG, which it has written itself."""
+    """KWallet with a wallet that it has encrypted with a GPG key."""
     session = Session(stage)
     with gpg_home(session):
         key = gpg_key(session)
@@ -251,14 +254,14 @@ def test_the_file_of_a_wallet_for_gpg_stays_behind_and_the_way_to_it_is_told(gpg
 
 
 def test_a_running_kwallet_reveals_a_wallet_for_gpg(gpg_kwallet, unlocked):
-    # The wallet is KWallet's own file, for that key.
+    # The file has KWallet's own format, and that key opens it.
     wallet = (gpg_kwallet.folder / "kdewallet.kwl").read_bytes()
     assert wallet.startswith(GPG_WALLET)
     sealed = place(gpg_kwallet.session, "sealed.gpg", wallet[len(GPG_WALLET) :])
     gpg_kwallet.session.run("gpg", "--batch", "--output", sealed.with_suffix(""), "--decrypt", sealed, check=True)
     content = sealed.with_suffix("").read_bytes()
     assert all(qt_text(entry) + struct.pack(">I", kind) + qt_octets(value) in content for _, entry, kind, value, *_ in ENTRIES if value)
-    # Which attributes items of its Secret Service have is in a file beside the wallet only.
+    # Only a file beside the wallet has the attributes of items from KWallet's Secret Service.
     carry(unlocked, gpg_kwallet.folder.glob("*_attributes.json"), FOLDER)
     before = state(gpg_kwallet.folder)
     words = ("kwallet", "--running", "--bus", gpg_kwallet.bus)
@@ -270,7 +273,7 @@ def test_a_running_kwallet_reveals_a_wallet_for_gpg(gpg_kwallet, unlocked):
     assert seen(unlocked) == expected and state(gpg_kwallet.folder) == before
 
 
-# Answers for a person who takes longer than a call on a bus usually may, and notes that it was asked.
+# This pinentry answers later than the usual timeout of a bus call, and notes that it was asked.
 SLOW_PINENTRY = """#!/usr/bin/python3
 import pathlib, sys, time
 print("OK", flush=True)
@@ -285,13 +288,13 @@ for line in sys.stdin:
 
 @pytest.fixture
 def asking_kwallet(unlocked):
-    """KWallet with a wallet for a key of GPG that has a passphrase."""
+    """KWallet with a wallet for a GPG key. The key has a passphrase."""
     with gpg_home(unlocked, "the key's passphrase") as home:
         wallet = gpg_wallet(unlocked, gpg_key(unlocked))
         pinentry = place(unlocked, "pinentry", SLOW_PINENTRY)
         pinentry.chmod(0o755)
         (home / "gpg-agent.conf").write_text(f"pinentry-program {pinentry}\n")
-        # The agent knows the passphrase since the key was made.
+        # The agent remembers the passphrase from the creation of the key, so the test ends the agent.
         unlocked.run("gpgconf", "--kill", "all", check=True)
         opened = KWallet(unlocked, wallet=wallet)
         opened.words = ("env", "SYSTEMD_BUS_TIMEOUT=10s", "latchkey", "import", "kwallet", "--running", "--bus", opened.bus)
@@ -318,7 +321,7 @@ def test_a_kwallet_that_ends_is_not_taken_for_the_vault(asking_kwallet, unlocked
 @pytest.mark.parametrize("password", ["", "short", "p" * 17, "q" * 40, "r" * 70], ids=len)
 def test_wallets_of_kde_4(unlocked, password):
     wallet = old_wallet(password.encode(), {"Passwords": [["a", TEXT, qt_text("secret")]]})
-    # The name of the wallet is "old/1".
+    # The file name stands for the wallet "old/1".
     file = place(unlocked, "old;2f1.kwl", wallet)
     done = run(unlocked, "kwallet", file, password=password)
     assert done.returncode == DONE, done.stderr
@@ -337,14 +340,14 @@ def test_what_cannot_be_read(kwallet, unlocked):
         cut.write_bytes(whole[:size])
         done = run(unlocked, "kwallet", cut)
         assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
-    # One bit of a secret.
+    # This change flips one bit of a secret.
     at = len(whole) - 4000
     cut.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     assert run(unlocked, "kwallet", cut).returncode == FAILED
     cut.with_suffix(".salt").unlink()
     assert "has no salt beside it" in run(unlocked, "kwallet", cut).stderr
     assert seen(unlocked) == []
-    # Encrypted with GPG, beside a good one: it stays behind, and the way to it is told.
+    # The command leaves out a wallet that GPG encrypts. It imports the good one, and names the command for the other.
     place(unlocked, f"{FOLDER}/gpg.kwl", b"KWALLET\n\r\0\r\n\0\1\2\0" + bytes(60))
     done = run(unlocked, "kwallet")
     assert done.returncode == PARTLY and "latchkey import kwallet --running" in done.stdout and "rm --" not in done.stdout

@@ -1,4 +1,4 @@
-"""latchkey import pass and keepass: a store that the real pass wrote, and databases of the real KeePassXC."""
+"""latchkey import pass and keepass: a store of the real pass, and databases of the real KeePassXC."""
 
 import pytest
 from support import kdbx
@@ -17,7 +17,7 @@ def item(label, secret, **attributes):
     return arrived(label, {"xdg:schema": LOGIN} | attributes, secret)
 
 
-# pass
+# MARK: pass
 
 
 @pytest.fixture
@@ -52,23 +52,23 @@ def test_pass(unlocked, gnupg):
     assert seen(unlocked) == sorted(PASS_ITEMS)
     assert counts(run(unlocked, "pass", store, "--json")) == {"items": 6, "same": 6}
     assert [state(folder) for folder in (store / "web",)] == before
-    # What is no entry may be all that somebody has of it.
+    # A file that is not an entry may be its owner's only copy. So the report does not advise deleting the store.
     place(unlocked, ".password-store/notes.txt", "x")
     done = run(unlocked, "pass")
     assert "no entries, which were left there: 1: notes.txt." in done.stdout and "rm -r" not in done.stdout
     (store / "notes.txt").unlink()
-    # A file that gpg cannot read stays behind, and the store is still needed.
+    # The command leaves out a file that gpg cannot read. The person still needs the store.
     place(unlocked, ".password-store/zz.gpg", "none")
     done = run(unlocked, "pass")
     assert done.returncode == PARTLY and "zz / all of it" in done.stdout and "rm -r" not in done.stdout
-    # Where gpg reads nothing it is asked once.
+    # If gpg cannot read anything, the command runs it only once.
     unlocked.environment["GNUPGHOME"] = str(unlocked.home)
     done = run(unlocked, "pass")
     assert done.returncode == FAILED and "nothing was imported" in done.stderr
     assert "-dash.gpg was not decrypted" in done.stderr
 
 
-# KeePass
+# MARK: KeePass
 
 
 ATTACHED = bytes(range(256)) * 40
@@ -122,7 +122,7 @@ def test_keepass(unlocked, version, xml):
 
 @pytest.mark.parametrize("kind", kdbx.KINDS)
 def test_keepass_with_argon2(unlocked, kind):
-    """As KeePassXC's window makes a database. keepassxc-cli of Debian 12 makes them with AES alone."""
+    """KeePassXC's window makes databases with Argon2. keepassxc-cli of Debian 12 makes them only with AES."""
     xml = ("<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta><Generator>test</Generator></Meta><Root>"
            + keepass_group(1, "Passwords", keepass_entry(20, keepass_string("Title", "first"), keepass_string("Password", ODD)))
            + "</Root></KeePassFile>")  # fmt: skip
@@ -136,16 +136,16 @@ def test_keepass_with_argon2(unlocked, kind):
 
 
 def test_a_database_that_would_take_all_memory(unlocked):
-    """KeePassXC would try: it believes what the file says of its own cost."""
+    """The database names a huge cost. KeePassXC would trust the file and try to derive the key."""
     whole = keepass_database(unlocked, XML).read_bytes()
-    # What keepassxc-cli writes is of version 3 in Debian 12, with rounds of AES.
+    # keepassxc-cli of Debian 12 writes version 3, with rounds of AES.
     at = 12
     while whole[at] != 6:
         at += 3 + int.from_bytes(whole[at + 1 : at + 3], "little")
     at += 3
     assert whole[8:12] == b"\x01\0\x03\0" and int.from_bytes(whole[at : at + 8], "little") >= 6000
     rounds = whole[:at] + (1 << 40).to_bytes(8, "little") + whole[at + 8 :]
-    # One of version 4 asks for the memory of Argon2.
+    # A file of version 4 names the memory for Argon2.
     cost = b"\0\x01\x05\x01\0\0\0M\x08\0\0\0" + (1 << 40).to_bytes(8, "little") + b"\0"
     memory = whole[:8] + b"\0\0\x04\0\x0b" + len(cost).to_bytes(4, "little") + cost + bytes(5)
     for content in (rounds, memory):

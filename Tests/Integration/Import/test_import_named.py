@@ -1,5 +1,6 @@
-"""latchkey import: nothing is left out without being named. Each source has entries that come and, in each way that its program
-knows, some that cannot come: all of them are in the report."""
+"""latchkey import names every entry that it leaves out. Each source has entries that can be imported, and an entry for
+each reason that prevents an import. All of them are in the report.
+"""
 
 import json
 import os
@@ -41,7 +42,7 @@ def wallet(session):
     place(session, f"{WALLETS}/kdewallet.kwl", old_wallet(PASSWORD.encode(), {"Passwords": [["good", 1, qt_text("s")], ["map", 3, b"odd"]]}))
     place(session, f"{WALLETS}/gpg.kwl", b"KWALLET\n\r\0\r\n\0\1\2\0" + bytes(60))
     place(session, f"{WALLETS}/old.kwl.bak", "text")
-    # What says which attributes programs gave.
+    # This file tells which attributes programs gave to the items.
     place(session, f"{WALLETS}/kdewallet_attributes.json", "{")
     yield ("kwallet",), ["Passwords/good", "Passwords/map"], ["gpg", "old.kwl.bak", "kdewallet_attributes.json"]
 
@@ -125,7 +126,8 @@ def test_every_entry_is_imported_or_named(unlocked, source):
             assert told["items"] == len(told["lines"]) == sum(told[name] for name in ("added", "same", "left")), told
             assert sorted(line["label"] for line in told["lines"] if line["outcome"] == outcome) == sorted(coming), told
             assert len(kept(unlocked)) == len(coming)
-            # A file is named by its collection, an item by its label, or within the reason if it has none.
+            # The report names a file in `collection` and an item in `label`. If the item has no label, the reason names
+            # it.
             left = [word for line in told["lines"] if line["outcome"] == "left" for word in (line["collection"], line["label"], line["reason"])]
             for name in staying:
                 named = [word for word in left if word == name or f"'{name}'" in word] + [text for text in told["notices"] if name in text]

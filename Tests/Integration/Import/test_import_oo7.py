@@ -1,4 +1,6 @@
-"""latchkey import oo7: keyrings of version 1, by libsecret's own file backend, and as oo7 writes them."""
+"""latchkey import oo7: keyrings of version 1 from libsecret's own file backend, and keyrings in the form that oo7
+writes.
+"""
 
 import pytest
 from support.foreign import PASSWORD, seen
@@ -24,7 +26,7 @@ def all_arrived(items, collection):
 
 def test_everything_arrives(unlocked):
     place(unlocked, f"{FOLDER}/login.keyring", variant_keyring(PASSWORD.encode(), ITEMS))
-    # An empty keyring, and one whose list of ends has four bytes for each.
+    # The first keyring is empty. In the second, the offsets have four bytes each.
     place(unlocked, f"{FOLDER}/none.keyring", variant_keyring(PASSWORD.encode(), []))
     large = [("large", {"n": "4"}, bytes(range(251)) * 300, "text/plain")]
     place(unlocked, f"{FOLDER}/large.keyring", variant_keyring(PASSWORD.encode(), large))
@@ -61,11 +63,12 @@ def test_a_sandboxed_application(unlocked):
     unlocked.run("latchkey", "add", f"app_id={APP}", "--label", "portal", input="wrong", check=True)
     assert "does not open with that password" in run(unlocked, "oo7", "--app", APP).stderr
     unlocked.run("latchkey", "rm", f"app_id={APP}", check=True)
-    # As gnome-keyring hands it over: the portal's secret comes first, then the file opens.
+    # An import first brings the portal's secret into the vault, as from gnome-keyring. Then the application's file
+    # opens with it.
     place(unlocked, f"{FOLDER}/login.keyring",
           variant_keyring(PASSWORD.encode(), [("portal", {"app_id": APP}, secret, "application/octet-stream")]))
     assert run(unlocked, "oo7").returncode == DONE
-    # What lies beside it is none of the application's secret.
+    # The keyring beside the application's own needs another secret, so the command skips it.
     place(unlocked, f"{folder}/login.keyring", variant_keyring(b"another", ITEMS))
     done = run(unlocked, "oo7", "--app", APP, password="nobody asks")
     assert done.returncode == DONE, done.stderr
@@ -81,11 +84,11 @@ def test_what_cannot_be_read(unlocked):
         file.write_bytes(whole[:size])
         done = run(unlocked, "oo7", file)
         assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
-    # A changed bit of what is encrypted, in the middle.
+    # This change flips one bit of the encrypted part.
     at = len(whole) - 80
     file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     assert run(unlocked, "oo7", file).returncode == FAILED
-    # Beside a good one it stays behind.
+    # If another keyring is good, the command leaves out the damaged one.
     carry(unlocked, [file], FOLDER)
     place(unlocked, f"{FOLDER}/login.keyring", variant_keyring(PASSWORD.encode(), ITEMS))
     done = run(unlocked, "oo7")

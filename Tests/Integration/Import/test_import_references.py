@@ -1,4 +1,4 @@
-"""latchkey import keepass: a value that stands for another one arrives as the real KeePassXC shows it."""
+"""latchkey import keepass: a reference to another entry's value arrives as the value that the real KeePassXC shows."""
 
 import pytest
 from support.foreign import PASSWORD, seen

@@ -1,6 +1,7 @@
-"""latchkey import service from KWallet and KeePassXC that run. Items of programs arrive with the attributes by which these
-programs look for them. Other entries, of which the Secret Service tells too little, stay behind, and the report names the command
-that brings them."""
+"""latchkey import service from a running KWallet and KeePassXC. Items keep the attributes by which their programs find
+them. The Secret Service reveals too little about some entries. The command leaves these out, and the report names the
+command that imports them.
+"""
 
 import pathlib
 import subprocess
@@ -32,9 +33,9 @@ def left(done):
 def test_kwallet(unlocked):
     kwallet = KWallet(unlocked)
     try:
-        # As KDE's programs store them.
+        # Entries in the form of KDE's programs.
         kwallet.write_entries([["Passwords", "plain", 1, encoded(qt_text("of KDE"))], ["Form Data", "octets", 2, encoded(b"\0\1")]])
-        # Its Secret Service has the wallets that were there when it started.
+        # KWallet's Secret Service only has wallets that existed at its start.
         kwallet.stop()
         kwallet.start()
         fill(kwallet, [(None, STORED)])
@@ -48,7 +49,7 @@ def test_kwallet(unlocked):
         assert sorted(item[4] for item in kept(unlocked)) == sorted(kind for *_, kind in STORED)
         again = run(unlocked, *words)
         assert again.returncode == PARTLY and counts(again) == {"items": 7, "same": 5, "left": 2} and seen(unlocked) == ARRIVED
-        # The command that the report names brings those.
+        # The command from the report imports the remaining entries.
         assert run(unlocked, "kwallet", "--running", "--bus", kwallet.bus, "--into", "Wallet").returncode == DONE
         entries = [one[1] for one in seen(unlocked) if one[0] == "Wallet" and ["xdg:schema", "org.qt.keychain"] in one[2]]
         assert {"Passwords/plain", "Form Data/octets"} <= set(entries)
@@ -68,7 +69,8 @@ def test_keepassxc(unlocked):
         assert done.returncode == PARTLY and counts(done) == {"items": 8, "added": 7, "left": 1}, done.stdout + done.stderr
         assert left(done) == [("Own", "its notes and one-time password; 'latchkey import keepass' imports them")]
         here = seen(unlocked)
-        # What KeePassXC adds of its own to each item's attributes would keep a program from storing over it.
+        # The import drops the attributes that KeePassXC adds to each item. With them, a program could not replace the
+        # item.
         assert [one for one in here if one[1] not in ("Own", "Plain")] == ARRIVED
         mine = {one[1]: (dict(map(tuple, one[2])), one[3]) for one in here if one[1] in ("Own", "Plain")}
         attributes, secret = mine["Own"]
@@ -77,7 +79,7 @@ def test_keepassxc(unlocked):
         assert mine["Plain"][1] == encoded(b"p2") and set(mine["Plain"][0]) == {"Title", "Path", "Uuid"}
         again = run(unlocked, *words)
         assert again.returncode == PARTLY and counts(again) == {"items": 8, "same": 7, "left": 1} and seen(unlocked) == here
-        # A program stores over what came.
+        # A program replaces an imported item.
         unlocked.run("secret-tool", "store", "--label=Wide", "n", "2", input="newer", check=True)
         assert len([one for one in seen(unlocked) if one[1] == "Wide"]) == 1 and unlocked.lookup("n", "2") == "newer"
     finally:
@@ -85,7 +87,8 @@ def test_keepassxc(unlocked):
 
 
 def test_a_provider_that_strips_the_leading_zeros_of_a_shared_secret(unlocked):
-    """As KWallet does. What such a session encrypts cannot be read, so another one is opened, and that one is used."""
+    """KWallet strips the zeros in this way. Such a session encrypts unreadable data, so the import opens another
+    session and uses that one."""
     other = OtherHome(unlocked, "stripping")
     provider = unlocked.start("/usr/bin/python3", unlocked.lend(STRIPPING, "secretclient.py"), env=other.environment, stdout=subprocess.PIPE, text=True)
     try:

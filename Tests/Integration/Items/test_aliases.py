@@ -1,4 +1,4 @@
-"""Aliases: everything works at their paths too."""
+"""Aliases of collections. All calls also work at an alias's path."""
 
 import pytest
 from gi.repository import GLib
@@ -54,20 +54,20 @@ def test_aliases(open_peer):
     assert prompt == NOTHING and read("work") == made
     assert made in peer.get(ROOT, SERVICE, "Collections")
     assert peer.wait_for_member("CollectionCreated") == (made,)
-    # The alias is there: its collection is answered, and gets the properties.
+    # The alias already exists. So the call returns its collection, and sets the properties of that collection.
     peer.signals.clear()
     other = {COLLECTION + ".Label": GLib.Variant("s", "Work 2")}
     assert peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", other, "work") == (made, NOTHING)
     assert peer.get(made, COLLECTION, "Label") == "Work 2"
     assert "CollectionCreated" not in {signal[2] for signal in peer.listen(0.2)}
     assert peer.property_changes(made)[0]["Label"] == "Work 2"
-    # Only what is named: also if it is nothing.
+    # The call changes only the named properties. An empty label counts as named.
     for properties, label in (({}, "Work 2"), ({COLLECTION + ".Label": GLib.Variant("s", "")}, "")):
         assert peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, "work") == (made, NOTHING)
         assert peer.get(made, COLLECTION, "Label") == label
     item = peer.create("at work", {"where": "work"}, collection=f"{ROOT}/aliases/work")
     assert item.startswith(made + "/")
-    # Items are not found through a collection that is not theirs.
+    # An item does not exist below another collection's path.
     assert peer.read_error(item.replace(made, LOGIN)) in ABSENT
     peer.call(ROOT, SERVICE, "SetAlias", "(so)", "default", made)
     try:
@@ -97,7 +97,7 @@ def test_the_session_collection_is_what_its_alias_names(open_peer):
 
 
 def test_an_alias_is_not_moved_away_from_a_locked_collection(session, peer):
-    """What belongs into that collection would be written elsewhere."""
+    """If the alias moved, programs would store items of the locked collection elsewhere."""
     label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
     made, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "work")
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [made])
@@ -105,7 +105,7 @@ def test_an_alias_is_not_moved_away_from_a_locked_collection(session, peer):
         assert peer.error(ROOT, SERVICE, "SetAlias", "(so)", "work", target) == IS_LOCKED
     peer.call(ROOT, SERVICE, "SetAlias", "(so)", "work", made)
     assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "work") == made
-    # An alias of what is open may lead there.
+    # An alias of an unlocked collection may move to the locked collection.
     peer.call(ROOT, SERVICE, "SetAlias", "(so)", "other", LOGIN)
     peer.call(ROOT, SERVICE, "SetAlias", "(so)", "other", made)
     assert session.login().returncode == 0

@@ -1,4 +1,4 @@
-"""The password of a collection, changed as Seahorse has it done: by gnome-keyring's interface, which gives a prompt."""
+"""Changes of a collection's passphrase by gnome-keyring's interface, which Seahorse uses. The call returns a prompt."""
 
 import pytest
 from support.peer import COLLECTION, DEFAULT, LOGIN, NO_SUCH_OBJECT, NOT_SUPPORTED, ROOT, SERVICE, SESSION_COLLECTION, GLib
@@ -43,7 +43,8 @@ def choose(person, passphrase):
 
 
 def unlock(session, passphrase):
-    """Whether the passphrase opens the collection. On a busy machine nobody may know that in time."""
+    """Whether the passphrase opens the collection. On a busy machine the answer may come too late, so the function
+    tries again."""
     for _ in range(10):
         done = session.run("latchkey", "unlock", "--stdin", "--collection", "Work", input=passphrase)
         if done.returncode == 0 or "not the collection's passphrase" in done.stderr:
@@ -52,7 +53,7 @@ def unlock(session, passphrase):
 
 
 def assert_passphrase(session, peer, path, right, wrong):
-    """Locks the collection, and checks that it opens with the right passphrase and not with the wrong one."""
+    """Locks the collection. Then only the right passphrase must open it."""
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [path])
     assert not unlock(session, wrong) and unlock(session, right)
     assert session.lookup("in", "work") == "kept"
@@ -123,7 +124,7 @@ def test_what_is_refused_says_why(opened, peer, work):
 
 
 def test_the_portal_s_gets_none(opened, peer):
-    """Sandboxed applications would hang until a person gives it."""
+    """A passphrase would make sandboxed applications hang until a person types it."""
     secret = retrieve(peer, "org.example.One")
     portal = portal_collection(peer)
     failure = peer.failure(ROOT, PASSWORD, "ChangeWithPrompt", "(o)", portal)

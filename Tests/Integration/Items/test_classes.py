@@ -6,7 +6,7 @@ from support.peer import COLLECTION, INVALID, ITEM, LOGIN, ROOT, SERVICE, Failur
 
 
 def class_of(peer, item):
-    """By what a search for each class finds."""
+    """The class whose search finds the item."""
     found = [name for name in CLASSES if item in sum(peer.search({CLASS: name}), [])]
     assert len(found) == 1
     return found[0]
@@ -20,9 +20,9 @@ def test_each_class(open_peer, name):
     assert peer.read(item) == b"secret"
     assert class_of(peer, item) == name
     assert peer.get(item, ITEM, "Attributes") == words
-    # Beside other attributes the class is no filter, because clients search with all attributes that they stored.
+    # With other attributes, the class is not a filter, because clients search with all attributes that they stored.
     assert peer.search(words | {CLASS: "always"}) == ([item], [])
-    # Replacing and new attributes keep the class, unless they name one.
+    # A replacement or new attributes keep the class, unless they name another one.
     assert peer.create("second", words) == item
     assert class_of(peer, item) == name
     peer.set(item, ITEM, "Attributes", "a{ss}", words | {"more": "1"})

@@ -1,4 +1,6 @@
-"""Collections from the command line, what a new passphrase or new keys say of generations, and the way without a vault."""
+"""The commands for collections. The tests also cover the advice about generations after a new passphrase or new keys,
+and the behavior without a vault.
+"""
 
 import contextlib
 import json
@@ -19,7 +21,7 @@ def latchkey(session, *words, code=DONE, **options):
 
 
 def labels(session):
-    """The vault's collections, without the one in memory."""
+    """The labels of the vault's collections. The collection in memory does not count."""
     listed = json.loads(latchkey(session, "collection", "--json"))
     return {one["name"]: one["label"] for one in listed if one["name"] != "session"}
 
@@ -51,13 +53,13 @@ def test_a_label_that_is_taken_or_wrong(private):
 
 @pytest.mark.parametrize("command", ["passphrase set --stdin", "passphrase remove --yes", "unlock --collection", "collection delete --yes"])
 def test_a_name_that_none_has(private, command):
-    """Which there are, and how another one is made."""
+    """The error lists the existing collections, and the command that creates another one."""
     said = latchkey(private, *command.split(), "None", code=FAILED, input="x\n")
     assert "'Private' (Private)" in said and "latchkey collection create" in said
 
 
 def lock(private):
-    """The collection itself, as Seahorse does."""
+    """Locks the collection through the bus, as Seahorse does."""
     root = "/org/freedesktop/secrets"
     words = ["org.freedesktop.secrets", root, "org.freedesktop.Secret.Service", "Lock", "ao", "1", f"{root}/collection/c2"]
     private.run("busctl", "--user", "call", *words, check=True)
@@ -91,7 +93,7 @@ def test_a_forgotten_passphrase_deletes_no_collection_that_is_open(private):
 
 
 def test_a_forgotten_passphrase_deletes_no_item_that_was_locked_by_itself(private):
-    """The command deletes no more than the bus's Delete, which any program can call."""
+    """The command deletes only items that any program could delete with the bus's Delete."""
     latchkey(private, "passphrase", "set", "--stdin", "Private", input="forgotten\n")
     with contextlib.closing(Peer(private)) as peer:
         (item,), _ = peer.search({"service": "bank"})
@@ -108,7 +110,7 @@ def test_a_forgotten_passphrase_deletes_no_item_that_was_locked_by_itself(privat
 
 
 def test_a_forgotten_passphrase_deletes_nothing_behind_a_locker(new_session):
-    """A vault without a password is unlocked there."""
+    """A vault without a password is unlocked even behind a locker."""
     new_session.shadow("")
     assert new_session.login_without_password().returncode == 0
     latchkey(new_session, "collection", "create", "Private")
@@ -142,7 +144,7 @@ def test_what_is_removed_is_told_before_and_after(private):
     person = Person(private, "latchkey", "passphrase", "set", "Private").expect("1 generation of the vault will be removed")
     person.expect("New passphrase for 'Private': ").type("sesame").expect("again").type("sesame")
     assert "1 generation was removed." in person.output()
-    # Another one is made at once, and has nothing of what was deleted.
+    # A new generation appears at once, without the deleted items.
     latchkey(private, "history", "make")
     assert [one["items"] for one in json.loads(latchkey(private, "history", "--json"))["generations"]] == [1]
     person = Person(private, "latchkey", "rotate").expect("1 generation of the vault will be removed").expect("Password:")
@@ -151,12 +153,12 @@ def test_what_is_removed_is_told_before_and_after(private):
 
 def test_a_collection_that_waits_names_the_command(private):
     latchkey(private, "passphrase", "set", "--stdin", "Private", input="sesame\n")
-    # Debian 12's secret-tool crashes after it has locked.
+    # Debian 12's secret-tool crashes after a lock, so the test ignores its exit status.
     private.run("secret-tool", "lock", "--collection", "c2")
     said = latchkey(private, "get", "--no-prompt", "service=bank", code=FAILED)
     assert "'Private'" in said and "latchkey unlock --collection Private" in said
     latchkey(private, "unlock", "--stdin", "--collection", "c2", input="sesame\n")
-    # The locked session does not count.
+    # A lock of the session does not lock the collection.
     latchkey(private, "lock")
     latchkey(private, "unlock", "--stdin", input=private.password + "\n")
     assert latchkey(private, "get", "--no-prompt", "service=bank") == "the secret"

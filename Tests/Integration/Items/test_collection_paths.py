@@ -1,4 +1,6 @@
-"""Object paths of collections: made of labels, as gnome-keyring makes them, and kept for a collection's life."""
+"""Object paths of collections. They come from the labels, as in gnome-keyring, and stay the same for a collection's
+whole life.
+"""
 
 import contextlib
 import json
@@ -11,7 +13,7 @@ from support.session import wait_until
 
 FOLDER = ROOT + "/collection/"
 ITEM = {"profile": "dev"}
-# As gnome-keyring writes it without a password; somebody gave it another label since.
+# A keyring file that gnome-keyring wrote without a password. The label was changed after the keyring was created.
 KEYRING = """[keyring]
 display-name=Cloud
 ctime=1600000000
@@ -34,7 +36,7 @@ value=dev
 
 
 def collections(peer):
-    """The paths of the vault's."""
+    """The paths of the vault's collections."""
     return [path for path in peer.get(ROOT, SERVICE, "Collections") if path != SESSION_COLLECTION]
 
 
@@ -56,7 +58,7 @@ def test_a_program_finds_its_collection_by_its_name(unlocked, peer):
         with contextlib.closing(Peer(unlocked)) as later:
             assert collections(later) == [LOGIN, *(FOLDER + name for name in ("exampletool", "exampletool_5f1", "My_5fKeys"))]
             assert later.call(made, COLLECTION, "SearchItems", "(a{ss})", ITEM) == [item]
-            # The path with the number leads there as well, and answers have the one with the name.
+            # The path with the number leads to the same collection, but answers contain the path with the name.
             assert later.get(FOLDER + "c2", COLLECTION, "Items") == [item]
             assert later.read(item) == later.read(FOLDER + "c2/" + item.rsplit("/", 1)[1]) == b"key"
         unlocked.restart()
@@ -78,7 +80,7 @@ def test_an_import_keeps_the_path(unlocked, peer):
     assert run(unlocked, "json", place(unlocked, "vault.json", json.dumps(content))).returncode == DONE
     assert collections(peer)[2:] == [FOLDER + "My_5fKeys", FOLDER + "Numbered"]
     assert peer.get(FOLDER + "My_5fKeys", COLLECTION, "Label") == "Others"
-    # What the import remembers tells no label.
+    # The import's record contains no label.
     record = json.loads((unlocked.home / ".local/state/latchkey/imported.json").read_text())
     assert record["items"] and all(number.isdigit() for number in record["items"])
 
@@ -87,12 +89,12 @@ def test_before_the_login_the_path_is_a_number_where_labels_cannot_be_opened(unl
     made = new_collection(peer, "exampletool")
     peer.create("key", ITEM, collection=made)
     unlocked.stop_daemon()
-    # The device key is gone, as on another machine, so no label can be opened.
+    # The device key is missing, as on another machine, so the daemon cannot read labels.
     (unlocked.vault / "device.key").unlink()
     unlocked.start_daemon()
     with contextlib.closing(Peer(unlocked)) as client:
         assert collections(client) == [LOGIN, FOLDER + "c2"]
-        # A program that holds the other path may unlock it.
+        # A program that still has the other path can unlock the collection.
         done, prompt = client.unlock(made)
         assert done == [] and prompt != NOTHING
         client.listen()

@@ -1,4 +1,6 @@
-"""latchkey find, get, add, edit and rm, while the vault is open: each against another client of the same vault."""
+"""latchkey find, get, add, edit and rm while the vault is unlocked. Each test checks a command against another client
+of the same vault.
+"""
 
 import base64
 import json
@@ -38,7 +40,7 @@ def session(open_peer, shared_session):
 
 @pytest.fixture
 def other(open_peer):
-    """A collection with a label of its own; gone at the end, as there may be only so many."""
+    """A collection with a unique label. The fixture deletes it, because the number of collections is limited."""
     made = new_collection(open_peer, f"Other {uuid.uuid4().hex}")
     yield made
     open_peer.call(made, COLLECTION, "Delete")
@@ -100,13 +102,14 @@ def test_what_is_more_than_a_vault_keeps(session, open_peer):
 
 
 def test_pipes_that_do_not_block(session, open_peer):
-    """Whoever shares the pipe may have made it so; a secret is neither cut off nor refused for it."""
+    """Another process may have set the shared pipe to non-blocking mode. The command must neither cut a secret nor
+    fail."""
     attributes, words = fresh()
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     with started(session, "add", "--label", "L", *words, stdin=reading, stdout=subprocess.PIPE) as process:
         os.close(reading)
-        # Pieces, so that it finds the pipe empty in between.
+        # The test writes in pieces, so that the command finds the pipe empty in between.
         for at in range(0, len(MEBIBYTE), 65536):
             assert os.write(writing, MEBIBYTE[at : at + 65536]) == 65536
         os.close(writing)
@@ -130,7 +133,7 @@ def test_words_of_all_kinds(session, open_peer):
     assert open_peer.get(item, ITEM, "Attributes") == attributes
     text = latchkey(session, "find", *words).stdout.decode()
     assert label in text
-    # What is told can be given to a shell again.
+    # The shell accepts the printed attributes again.
     line = text.splitlines()[1]
     again = session.run("sh", "-c", f"latchkey find --json {line}", check=True).stdout
     assert [one["attributes"] for one in json.loads(again)] == [attributes]
@@ -150,7 +153,7 @@ def test_classes(session, open_peer, name):
             latchkey(session, "find", "--class", wrong, *words, code=NO_ITEM)
     paths = {one["path"] for one in told(session, "find", "--json", "--class", name)}
     assert paths == {place(path) for path in sum(open_peer.search({CLASS: name}), [])}
-    # Another secret for it, and the class stays; and goes where another one is named.
+    # A replacement keeps the class, unless the command names another one.
     latchkey(session, "add", "--label", "L", "--replace", *words, input=b"y")
     assert class_of(open_peer, item) == [name]
     latchkey(session, "add", "--label", "L", "--replace", "--class", "always", *words, input=b"z")
@@ -182,7 +185,7 @@ def test_what_is_there_is_not_replaced_unless_that_is_said(session, open_peer):
     done = latchkey(session, "add", "--label", "New", "--replace", *words, input=b"new")
     assert f"Replaced the secret of {place(item)}".encode() in done.stdout
     assert open_peer.read(item) == b"new" and open_peer.get(item, ITEM, "Label") == "New"
-    # With more attributes, or fewer, it is another item.
+    # More or fewer attributes make another item.
     more = {**attributes, "more": "1"}
     latchkey(session, "add", "--label", "More", *words, "more=1", input=b"more")
     assert open_peer.read(the_item(open_peer, more)) == b"more"
@@ -206,7 +209,7 @@ def test_the_content_type(session, open_peer):
     item = the_item(open_peer, attributes)
     assert content_type(open_peer, item) == "application/x-key"
     assert told(session, "get", "--json", "--show", *words)["content_type"] == "application/x-key"
-    # Another secret is of the same kind.
+    # A new secret keeps the content type.
     latchkey(session, "edit", "--secret", *words, input=b"\xff")
     assert content_type(open_peer, item) == "application/x-key" and open_peer.read(item) == b"\xff"
 
@@ -296,10 +299,10 @@ def test_find_by_label(session, open_peer):
         [one] = told(session, "find", "--json", *labels, *words)
         assert one["label"] == "Straßen Bank"
     assert told(session, "find", "--json", "bank", "other", *words, code=NO_ITEM) == []
-    # The place of an item, which other commands take, finds it as well.
+    # find also accepts the place of an item, which other commands take.
     place = one["path"].removeprefix("/org/freedesktop/secrets/collection/")
     assert told(session, "find", "--json", place, *words) == [one]
-    # What is not found is not repeated: it may be a secret that somebody typed in the wrong place.
+    # The error does not repeat the words, because a person may have typed a secret by mistake.
     assert "hunter2" not in latchkey(session, "find", "hunter2", code=NO_ITEM).stderr
     assert "'latchkey find' with a word of its label" in latchkey(session, "get", "bank", code=64).stderr
     session.lock()
@@ -464,7 +467,7 @@ def test_rm(session, open_peer):
     assert len(sum(open_peer.search(attributes), [])) == 5
     done = latchkey(session, "rm", *words, "n=1")
     assert done.stdout.decode() == f"Deleted {place(items[0])}  Number 1\n"
-    # Paths are as many as are named; one that is not there, and nothing goes.
+    # If one path does not exist, rm deletes nothing. A path that is named twice counts once.
     latchkey(session, "rm", place(items[1]), "login/999999", code=NO_ITEM)
     assert len(sum(open_peer.search(attributes), [])) == 4
     done = latchkey(session, "rm", place(items[1]), items[2], place(items[1]))

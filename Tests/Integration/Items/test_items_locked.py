@@ -1,4 +1,4 @@
-"""latchkey find, get, add, edit and rm, while something is locked: what is told, what is refused, and who is asked."""
+"""latchkey find, get, add, edit and rm while items are locked: the output, the refusals, and the prompts."""
 
 import os
 import select
@@ -33,13 +33,13 @@ AFTER, PASSCODE = "after-first-unlock", "when-passcode-set-this-device-only"
 
 @pytest.fixture
 def terminal(session):
-    """Prompts come on the terminal of who asks, whether or not the machine has another way."""
+    """A session whose prompts appear on the terminal of the client, even if the machine has a graphical prompter."""
     ask_on_terminals(session)
     return session
 
 
 def stored(peer):
-    """An item of each class, by class, and an attribute that all of them have."""
+    """An item of each class, by class, and an attribute that all of them share."""
     attributes, words = fresh()
     items = {name: peer.create(f"secret {name}", {**attributes, "n": name, CLASS: name}, label=name) for name in CLASSES}
     return items, attributes, words
@@ -54,7 +54,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
     text = latchkey(session, "find", *words).stdout.decode()
     for name, path in items.items():
         one = found[place(path)]
-        # The command agrees with the vault about each item. It does not show an unknown label as an empty one.
+        # The command and the vault agree about each item. The command does not show an unknown label as an empty one.
         properties = peer.all(path, ITEM)
         assert one["class"] == name and one["collection"] == "Login"
         assert one["state"] == ("locked" if properties["Locked"] else "open")
@@ -65,7 +65,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
         line = text[text.index(place(path) + "  ") :].split("\nlogin/")[0]
         assert (name if known else "cannot be read now") in line.splitlines()[0]
         assert (f"locked: {one['reason']}" in line) == properties["Locked"]
-        # The item is named by its place, and by its attributes.
+        # get finds the item by its place, and by its attributes.
         for selector in ([place(path)], [*words, f"n={name}"]):
             assert told(session, "get", "--json", *selector) == one
             if properties["Locked"]:
@@ -108,7 +108,7 @@ def test_the_password_on_the_terminal(terminal, peer, state):
     bring_to(state, terminal, peer)
     person = Person(terminal, "latchkey", "edit", "--class", AFTER, place(item)).expect("login password")
     assert "Changed" in person.type(terminal.password).output() and class_of(peer, item) == [AFTER]
-    # What of it is JSON is as it is now, not as it was.
+    # The output in JSON shows the present class.
     peer.set(item, ITEM, "Attributes", "a{ss}", {**attributes, CLASS: "when-unlocked"})
     bring_back(state, terminal, peer)
     bring_to(state, terminal, peer)
@@ -134,7 +134,7 @@ def test_a_passphrase_of_its_own(terminal, peer):
 
 
 def test_new_items_while_it_is_locked(session, peer):
-    """Storing works behind the lock where the class allows it; nothing that cannot be read is written over."""
+    """Storing works behind the lock if the class allows it. A new item never replaces an unreadable one."""
     for state in ("locked", BEHIND):
         bring_to(state, session, peer)
         added = {}
@@ -165,7 +165,7 @@ def test_nothing_is_stored_while_it_is_sealed(session, peer):
 
 
 def test_a_twin_that_may_be_there(session, peer):
-    """Attributes that cannot be read now could be just these: so nobody makes a second item of them."""
+    """An item with unreadable attributes may have exactly these. So the command creates no second item with them."""
     attributes, words = fresh()
     item = peer.create("old", {**attributes, CLASS: PASSCODE}, label="Hidden")
     session.lock()
@@ -185,7 +185,7 @@ def test_another_class_needs_both_to_be_open(session, peer):
         done = latchkey(session, "edit", "--class", "when-unlocked", "--no-prompt", *words, code=FAILED)
         assert "class" in done.stderr and REASONS[state] in done.stderr
         assert class_of(peer, item) == ["always"]
-        # The rest does not.
+        # edit keeps the other properties.
         latchkey(session, "edit", "--no-prompt", *words, "--label", state, "--set", f"{state[0]}=1", "--secret", input=b"y")
         assert peer.get(item, ITEM, "Label") == state and peer.read(item) == b"y"
         bring_back(state, session, peer)
@@ -263,7 +263,7 @@ def test_behind_a_locker_it_waits(session, peer):
 
 
 class Waiting:
-    """A command that waits behind a locker for a person, and what goes over the bus."""
+    """A command that waits behind a locker, and the messages on the bus."""
 
     def __init__(self, session, peer):
         _, words = fresh()
@@ -273,9 +273,9 @@ class Waiting:
             "dbus-monitor", "--session", "interface='org.freedesktop.Secret.Prompt'",
             "type='signal',interface='org.freedesktop.Secret.Prompt'", "interface='org.latchkey.Prompt',member='Prompt'", stdout=subprocess.PIPE)
         self.messages = ""
-        # What it hears first, its own name, it hears as soon as it listens.
+        # The monitor hears its own name first. From then on it hears everything.
         self.heard("NameAcquired")
-        # Who runs the tests may have it ignored (nohup), and ignored signals withdraw nothing.
+        # The caller of the tests may ignore SIGHUP (nohup). An ignored signal would not withdraw the prompt.
         self.process = session.start(
             "latchkey", "get", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
@@ -283,7 +283,7 @@ class Waiting:
         self.heard("member=Prompt")
 
     def heard(self, word):
-        """Waits until a message of that kind went over the bus."""
+        """Waits until the bus has carried a message with this word."""
         limit = Limit(TIMEOUT)
         while word not in self.messages:
             if select.select([self.monitor.stdout], [], [], 0.1)[0]:
@@ -359,7 +359,7 @@ def test_the_bus_starts_the_vault(session, peer):
     assert latchkey(session, "get", *words).stdout == b"x"
     session.stop_daemon()
     (session.root / "services/org.freedesktop.secrets.service").unlink()
-    # The bus reads its folders again when it is told to.
+    # The bus reads its folders again only on request.
     method = "org.freedesktop.DBus.ReloadConfig"
     session.run("dbus-send", "--session", "--print-reply", *BUS, method, check=True)
     for command in COMMANDS:
@@ -368,7 +368,8 @@ def test_the_bus_starts_the_vault(session, peer):
 
 
 def test_another_keyring(session, peer):
-    """Whoever keeps the secrets of the session instead is told none, and not taken for an empty vault."""
+    """If another program owns the Secret Service, the command sends it no secret, and does not mistake it for an empty
+    vault."""
     session.stop_daemon()
     calls = []
     with acting_as(session):
@@ -392,7 +393,7 @@ def test_another_keyring(session, peer):
         wait_until(served, "its end")
         out, err = process.communicate()
         assert process.returncode == NO_VAULT and out == "" and "another program" in err
-        # A program that `latchkey switch` does not know.
+        # `latchkey switch` does not know this program.
         assert "Turn the Secret Service off in " in err and "latchkey switch" not in err
     assert calls == []
     bus.close_sync(None)

@@ -1,4 +1,5 @@
-"""latchkey find, get, add, edit and rm: wrong usage, who sees a secret, and persons at a terminal."""
+"""latchkey find, get, add, edit and rm: wrong usage, the places where a secret may appear, and a person at a terminal.
+"""
 
 import fcntl
 import json
@@ -91,7 +92,7 @@ def test_get_on_a_terminal(session, open_peer):
     assert json.loads(person.output()).keys() == KEYS
     person = Person(session, "latchkey", "get", "--json", "--show", *words)
     assert json.loads(person.output())["secret"] == "geheim ü"
-    # With standard output elsewhere nothing has to be said.
+    # If standard output is a pipe, the command prints no extra text.
     person = Person(session, "sh", "-c", f"latchkey get {words[0]} | wc -c")
     assert person.output().strip() == "9"
     for value in (b"\x1b[31mred", "\u009b31m".encode(), b"\xff", b"\0"):
@@ -115,7 +116,7 @@ def test_add_on_a_terminal(session, open_peer):
     person = Person(session, "latchkey", "edit", "--secret", *words)
     person.expect("New secret: ").type("next").expect("again: ").type("next")
     assert "Changed" in person.output() and open_peer.read(item) == b"next"
-    # Nothing is not a secret that anybody types.
+    # The command does not accept an empty secret from a terminal.
     person = Person(session, "latchkey", "edit", "--secret", *words)
     person.expect("New secret: ").type("").expect("again: ").type("").expect("not be empty").expect("New secret: ").press("d")
     assert "nothing was done" in person.output() and person.status == FAILED

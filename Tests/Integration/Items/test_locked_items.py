@@ -1,4 +1,6 @@
-"""Lock of one item: its secret is not given to anybody until an unlock of it, of its collection, or a login."""
+"""An explicit lock of one item. No client gets the secret until a client unlocks the item or its collection, or until a
+login.
+"""
 
 import pytest
 from support.clients import BEHIND, CLASS, CLASSES, bring_back, bring_to
@@ -33,7 +35,7 @@ def lock_error(peer, *paths):
 
 @pytest.fixture
 def answered(session):
-    """A client whose prompts somebody answers with the login password, and how often they were asked."""
+    """A client whose prompts a person answers with the login password, and the number of prompts."""
     assert session.login().returncode == 0
     asked = answer_prompts(session, give_password(session))
     opened = Peer(session)
@@ -68,13 +70,13 @@ def test_an_item_is_locked_by_itself(session, peer, name):
     for client in (peer, with_others):
         check_that_it_is_locked(client, item, attributes)
     with_others.close()
-    # What can be told of it is, and the rest is as it was.
+    # The label and attributes stay readable, and other items stay unlocked.
     assert peer.get(item, ITEM, "Label") == "Kept" and peer.get(item, ITEM, "Attributes") == attributes
     assert peer.get(LOGIN, COLLECTION, "Locked") is False and session.status()["locked_collections"] == 0
     assert peer.read(other) == b"other"
     assert peer.call(other, ITEM, "Delete") == NOTHING
     assert peer.read(peer.create("new", {"new": "1"})) == b"new"
-    # A screen lock and unlock does not lift it; a login does.
+    # A lock and unlock of the screen keep the explicit lock. A login ends it.
     bring_to("locked", session, peer)
     bring_back("locked", session, peer)
     check_that_it_is_locked(peer, item, attributes)
@@ -113,7 +115,8 @@ def test_an_item_that_is_locked_while_the_vault_is(session, peer, state):
 
 
 def test_a_prompt_for_it_or_its_collection_lifts_it(answered):
-    """What the Rust crate's item::should_lock_and_unlock does, and what libsecret does to write over a locked item."""
+    """The Rust crate makes these calls in item::should_lock_and_unlock. libsecret makes them to replace a locked item.
+    """
     peer, asked = answered
     item = peer.create("secret", {"lock": "1"})
     for times, path in enumerate((item, LOGIN, DEFAULT, item.replace(LOGIN, DEFAULT)), 1):
@@ -150,7 +153,7 @@ def test_what_cannot_be_locked_is_said(session, peer):
     peer.call(gone, ITEM, "Delete")
     for path in (ROOT, NOTHING, "/no/where", LOGIN + "/99999", ROOT + "/collection/c99", ROOT + "/aliases/none", gone):
         assert lock_error(peer, path) == NO_SUCH_OBJECT
-    # What can be locked is, also if it is not all.
+    # The call locks all objects that it can lock, even if it cannot lock others.
     assert lock(peer) == ([], NOTHING)
     assert lock(peer, SESSION_COLLECTION, gone, item, portal) == ([item], NOTHING)
     assert peer.read_error(item) == IS_LOCKED and peer.read(own) == b"short"
@@ -173,7 +176,7 @@ def test_on_the_command_line(session, peer):
     for command in (["get"], ["edit", "--label", "New"], ["rm"]):
         done = latchkey(session, *command, "--no-prompt", place(item), code=FAILED)
         assert "locked explicitly" in done.stderr and "latchkey unlock" in done.stderr
-    # A backup is what could be read.
+    # A backup contains only readable items.
     done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
     assert done.returncode == 0, done.stderr
     assert latchkey(session, "get", "--no-prompt", place(item)).stdout == b"secret"

@@ -1,4 +1,4 @@
-"""The object path of an item never leads to another one; what is to live in memory never reaches the disk."""
+"""The object path of an item never leads to another item. Items of the memory collection never reach the disk."""
 
 import hashlib
 
@@ -37,8 +37,8 @@ def test_paths_are_stable(session, peer):
 
 
 def test_paths_of_items_are_never_used_again(session, peer):
-    """A client that holds on to one must not find another's secret there. A collection of the same label has the path of the former
-    one, as programs look for it there, but not its number."""
+    """A client that keeps an old path must not find another item's secret there. A new collection with a former label
+    gets the former path, because programs look for it there. It does not get the former number."""
     work = make(peer, "Work")
     item = peer.create("first", MAIL)
     inside = peer.create("inside", MAIL, collection=work)

@@ -1,4 +1,6 @@
-"""Class rules in the real daemon: which class a new item gets by its attributes, and what a damaged file does."""
+"""Class rules in the real daemon. They choose the class of a new item by its attributes. The tests also damage the
+rules file.
+"""
 
 import json
 import os
@@ -18,7 +20,7 @@ def opened(session):
 
 
 def behind_lock(session, *attributes):
-    """What is read while the screen is locked; unlocked again afterwards."""
+    """The secret that a client reads behind the locked screen. The function unlocks the session again."""
     session.lock()
     found = session.lookup(*attributes)
     session.login()
@@ -32,7 +34,7 @@ def test_installed_rules_keep_what_works_behind_the_lock(opened):
     opened.lock()
     assert opened.lookup(*GEARY) == "mail"
     assert opened.lookup(*OTHER) is None
-    # Stored there, too.
+    # Behind the lock, a client can also store such an item.
     opened.store("new", *GEARY[:-1], "somebody")
     assert opened.lookup(*GEARY[:-1], "somebody") == "new"
     assert opened.status()["problems"] == []
@@ -57,7 +59,7 @@ def test_the_users_file_comes_first_and_is_read_again_when_it_changes(opened):
     assert opened.lookup(*GEARY) is None
     assert opened.lookup(*OTHER) == "shop"
     opened.login()
-    # Without rules in the user's file, the installed rules count again for new items.
+    # Without rules in the user's file, the installed rules apply to new items again.
     write_rules(opened, "# nothing\n")
     second = (*GEARY[:-1], "second")
     opened.store("mail", *second)
@@ -87,7 +89,7 @@ def test_the_session_collection_has_no_classes(opened):
     write_rules(opened, "- {name: all, match: {service: '*'}, class: when-passcode-set-this-device-only}\n")
     session_store = ("--collection=session", *OTHER)
     opened.lock()
-    # In the vault such an item could not be stored now.
+    # The vault would refuse to store this item now, but the memory collection takes it.
     assert opened.store("shop", *OTHER, check=False).returncode != 0
     opened.store("shop", *session_store)
     assert opened.lookup(*OTHER) == "shop"
@@ -106,7 +108,7 @@ def test_a_damaged_file_takes_no_rule_away(opened):
     [problem] = opened.status()["problems"]
     assert problem.startswith(f"{path}:3: unknown class 'sometimes'") and "stay in force" in problem
     assert opened.log().count(f"{path}:3:") == 1
-    # A daemon that has never read it right.
+    # The new daemon has never read valid rules.
     opened.restart()
     opened.login()
     third = ("service", "shop", "user", "third")
@@ -145,7 +147,7 @@ def test_the_command_agrees_with_the_daemon(opened):
     mine = {"reason": "rule", "rule": "mine", "file": str(path), "line": 2}
     assert ask("service=shop") == {"class": "after-first-unlock", **mine}
     answer = ask("xdg:schema=org.gnome.Geary")
-    # Found beside the program, wherever that was installed.
+    # The command finds the installed rules relative to its own path.
     stage = opened.environment["LATCHKEY_STAGE"]
     assert answer["class"] == "after-first-unlock" and answer["file"] == f"{stage}/usr/share/latchkey/rules.yaml"
     checked = opened.run("latchkey", "rules", "check", check=True).stdout

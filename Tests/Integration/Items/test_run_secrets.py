@@ -1,4 +1,4 @@
-"""`latchkey run`: what a command gets, how it ends, and the files of projects."""
+"""`latchkey run`: the secrets that a command gets, its exit status, and the files of projects."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def test_a_command_gets_secrets_and_ends_as_itself(unlocked):
     token, content, path, mode = done.stdout.split("|")
     assert (done.returncode, token, content, mode) == (7, "to ken", "line\nline", "600\n"), done.stderr
     assert path.startswith(str(unlocked.runtime)) and not list(unlocked.runtime.glob("latchkey-run-*"))
-    # Without a file the command takes the place of latchkey.
+    # Without secret files, latchkey replaces itself with the command.
     done = unlocked.run("latchkey", "run", "--env", "TOKEN=service=github", "--", "sh", "-c", 'printf %s "$TOKEN"; exit 3')
     assert (done.returncode, done.stdout) == (3, "to ken")
     assert unlocked.run("latchkey", "run", "--env", "X=service=none", "--", "true").returncode == 2
@@ -85,7 +85,7 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     assert unlocked.run(*command, cwd=project, check=True).stdout == "got token\n"
     unlocked.run("tee", project / ".latchkey.yaml", input=text + "  # more\n", check=True)
     assert unlocked.run(*command, cwd=project).returncode == 1
-    # More than a person sees at once.
+    # A person cannot check so many secrets at a glance.
     many = "env:\n" + "".join(f"  TOKEN{number}:\n    service: github\n" for number in range(17))
     unlocked.run("tee", project / ".latchkey.yaml", input=many, check=True)
     assert "wants 17 secrets" in unlocked.run(*command, cwd=project).stderr

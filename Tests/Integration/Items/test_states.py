@@ -1,4 +1,4 @@
-"""What every state of the vault promises to clients. No client may have to wait."""
+"""The promises of every state of the vault to clients. No client may have to wait."""
 
 import os
 import time
@@ -24,7 +24,7 @@ def test_unlocked(peer):
     assert peer.unlock(LOGIN, item) == ([LOGIN, item], NOTHING)
     assert peer.unlock(DEFAULT) == ([DEFAULT], NOTHING)
     assert peer.unlock(LOGIN + "/4711", "/else/where") == ([], NOTHING)
-    # A path that a client names twice is in the answer once.
+    # If a client names a path twice, the answer has it once.
     assert peer.unlock(item, LOGIN, item, DEFAULT, LOGIN) == ([item, LOGIN, DEFAULT], NOTHING)
     told = peer.all(item, ITEM)
     assert told["Label"] == "Mail" and told["Attributes"] == MAIL and told["Locked"] is False
@@ -38,7 +38,7 @@ def test_locked(session, peer, state):
     always = peer.create("any time", {"service": "always", CLASS: "always"})
     bring_to(state, session, peer)
 
-    # Found, locked: an empty answer would make programs store over the old secret.
+    # The search returns the item as locked. After an empty answer, programs would replace the old secret.
     assert peer.search(MAIL) == ([], [item])
     assert peer.call(DEFAULT, COLLECTION, "SearchItems", "(a{ss})", MAIL) == [item]
     assert item in peer.get(LOGIN, COLLECTION, "Items")
@@ -48,7 +48,7 @@ def test_locked(session, peer, state):
     assert told["Label"] == ("Mail" if readable else "")
     assert told["Attributes"] == (MAIL if readable else {})
 
-    # No way of reading works.
+    # No call reveals the secret.
     assert peer.read_error(item) == IS_LOCKED
     assert item not in peer.call(ROOT, SERVICE, "GetSecrets", "(aoo)", [item], peer.plain)
     assert peer.read(always) == b"any time"
@@ -57,7 +57,8 @@ def test_locked(session, peer, state):
     else:
         assert peer.read_error(sync) == IS_LOCKED
 
-    # Unlocking: nobody is there to be asked. Behind a locker somebody may come back, and a prompt waits.
+    # No person is here, so each prompt ends as dismissed. Behind a locker the collection counts as unlocked, and a
+    # prompt for an item waits for the person.
     behind = state == BEHIND
     assert peer.get(LOGIN, COLLECTION, "Locked") is not behind
     opened, prompt = peer.unlock(LOGIN)
@@ -81,13 +82,13 @@ def test_locked(session, peer, state):
     peer.call(prompt, PROMPT, "Dismiss")
     assert peer.wait_for_member("Completed", prompt) == (True, [])
 
-    # The old secret survives.
+    # No call replaces the old secret.
     assert peer.create_error("new", MAIL).name == IS_LOCKED
     assert peer.write_error(item, "new") == IS_LOCKED
     with pytest.raises(Failure, match="IsLocked"):
         peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {CLASS: "always"})
 
-    # New ones can be stored behind the lock.
+    # A client can store new items behind the lock.
     chat = {"service": "chat"}
     if readable:
         new = peer.create("said behind the lock", chat)
@@ -116,7 +117,8 @@ def test_locked(session, peer, state):
 
 @pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
 def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
-    """Nor is one that was just stored; an item that can be read is, also behind the locked screen."""
+    """Clients cannot change or delete a locked item, not even one that was stored behind the lock. They can do both
+    with a readable item, even behind the locked screen."""
     items = {name: peer.create("old", {"of": name, CLASS: name}, label="Old") for name in CLASSES}
     bring_to(state, session, peer)
     new = peer.create("new", {"of": "new"}) if state in ("locked", BEHIND) else None
@@ -143,7 +145,7 @@ def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
             assert (peer.get(item, ITEM, "Label"), peer.get(item, ITEM, "Attributes")) == ("Old", {"of": name})
             assert peer.read(item) == b"old"
             assert peer.search({CLASS: name}) == ([], [item] if item != items["when-unlocked"] or not new else [new, item])
-    # An unlock is all that it takes.
+    # After an unlock, the deletion works.
     assert peer.call(items["when-unlocked"], ITEM, "Delete") == NOTHING
 
 
@@ -157,7 +159,7 @@ def test_a_locked_collection_is_neither_changed_nor_deleted(session, peer, state
         assert peer.error(path, COLLECTION, "Delete") == IS_LOCKED
     named = {COLLECTION + ".Label": GLib.Variant("s", "Renamed")}
     assert peer.error(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", named, "default") == IS_LOCKED
-    # Who only looks for it gets it.
+    # The call succeeds if it changes nothing.
     for properties in ({}, {COLLECTION + ".Label": GLib.Variant("s", label)}):
         assert peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, "default") == (LOGIN, NOTHING)
     bring_back(state, session, peer)
@@ -167,7 +169,7 @@ def test_a_locked_collection_is_neither_changed_nor_deleted(session, peer, state
 
 
 def test_an_item_of_another_device_can_be_deleted_once_all_is_unlocked(session, peer):
-    """No unlock would open it: while the vault is locked it is locked as the others of its class are."""
+    """No unlock opens such an item. While the vault is locked, the item looks locked like the others of its class."""
     names = [name for name in CLASSES if name.endswith("this-device-only")]
     items = [peer.create("secret", {"of": name, CLASS: name}) for name in names]
     session.stop_daemon()
@@ -192,7 +194,7 @@ def refusal(action):
 
 
 def test_a_locker_that_goes_without_a_password(session, peer):
-    """Behind it the collection counts as open, as nobody could be asked; now somebody can."""
+    """Behind the locker, the collection counted as unlocked, because no person could answer. Now a person can."""
     item = peer.create("secret", MAIL)
     bring_to("behind a locker", session, peer)
     assert peer.get(LOGIN, COLLECTION, "Locked") is False
@@ -210,7 +212,8 @@ def test_a_locker_that_goes_without_a_password(session, peer):
 
 
 def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
-    """A home on another machine, before the login: what is there cannot be told, and "nothing" would be a lie."""
+    """The home is on another machine, before the login. The daemon cannot read the index, and an empty answer would be
+    wrong."""
     item = peer.create("secret", MAIL)
     assert session.logout().returncode == 0
     session.stop_daemon()
@@ -225,11 +228,11 @@ def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
     assert peer.create_error("new", MAIL).name not in ABSENT
     for path in (DEFAULT, DEFAULT + "/1"):
         assert peer.error(ROOT, SERVICE, "Unlock", "(ao)", [path]) == "org.latchkey.Error.Unavailable"
-    # What is named by its own path a login would open.
+    # Objects that are named by path still get a prompt, because a login would open them.
     opened, prompt = peer.unlock(LOGIN, item)
     assert opened == [] and prompt != NOTHING
     assert tool(session, "store", "--label=Mail", *MAIL_WORDS, input="new").returncode != 0
-    # The device key gets its former content back.
+    # The test restores the device key.
     session.stop_daemon()
     if key.exists():
         key.unlink()
@@ -253,7 +256,7 @@ def test_a_prompt_succeeds_where_the_vault_was_opened_meanwhile(session, peer):
 
 @pytest.mark.parametrize("state", ["unlocked", "locked", "sealed"])
 def test_collections_that_were_deleted_are_absent(session, peer, state):
-    """No answer of a person would bring them back."""
+    """No prompt could bring the collections back."""
     item = peer.create("secret", MAIL)
     peer.call(LOGIN, COLLECTION, "Delete")
     if state != "unlocked":
@@ -264,7 +267,8 @@ def test_collections_that_were_deleted_are_absent(session, peer, state):
 
 def test_before_creation(session):
     client = Peer(session)
-    # The error says that the collection is locked. If it said that there is none, clients would make one.
+    # The error says that the collection is locked. If it said that the collection does not exist, clients would create
+    # one.
     assert client.failure(DEFAULT, "org.freedesktop.DBus.Properties", "GetAll", "(s)", COLLECTION).name == IS_LOCKED
     assert client.create_error("early", MAIL).name == IS_LOCKED
     opened, prompt = client.unlock(LOGIN, DEFAULT, LOGIN + "/1")
@@ -302,11 +306,11 @@ def test_a_locked_collection(session, peer, lift):
 
     check_that_it_is_locked()
     assert peer.property_changes(LOGIN)[0]["Locked"] is True
-    # That of the other collection's new item may still arrive.
+    # The signal about the other collection's new item may still arrive.
     peer.wait_for(lambda signal: signal[2:] == ("CollectionChanged", (LOGIN,)), "the change of the locked collection")
     assert peer.read(other) == b"elsewhere"
 
-    # The screen's lock and unlock do not lift it.
+    # A lock and unlock of the screen keep the collection locked.
     peer.activate_screen_saver(True)
     wait_until(lambda: session.status()["locker_up"], "the locker")
     check_that_it_is_locked()
@@ -388,7 +392,7 @@ def test_the_session_collection(session, peer):
 
 
 def test_a_search_is_answered_when_the_vault_came_back_late(session, peer):
-    """A home that is mounted after the daemon started."""
+    """The home is mounted after the start of the daemon."""
     peer.create("secret", MAIL)
     session.stop_daemon()
     away = session.vault.with_name("away")
@@ -402,7 +406,7 @@ def test_a_search_is_answered_when_the_vault_came_back_late(session, peer):
 
 
 def test_lock_service_locks_every_collection(session, peer):
-    """As clients of gnome-keyring have it; the specification has no such method."""
+    """gnome-keyring has this method, but the specification does not."""
     item = peer.create("secret", MAIL)
     second = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")[0]
     peer.listen()

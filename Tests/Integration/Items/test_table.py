@@ -1,4 +1,4 @@
-"""What docs/user/classes.md says becomes of each class in each state is what becomes of it."""
+"""The table in docs/user/classes.md is true for each class in each state."""
 
 import pytest
 from support import table

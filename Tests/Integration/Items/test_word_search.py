@@ -1,4 +1,4 @@
-"""Search of org.latchkey.Collection: items by words, step by step."""
+"""Search of org.latchkey.Collection finds items by words, in several steps."""
 
 import uuid
 
@@ -9,7 +9,7 @@ LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 
 
 def search(peer, *words, limit=100, path=LOGIN):
-    """The paths of all steps, and at how many items they could not look."""
+    """The paths from all steps, and the number of items that the daemon could not read."""
     found, unread, start = [], 0, 0
     while True:
         numbers, start, missed = peer.call(path, OWN, "Search", "(astu)", list(words), start, limit)

@@ -1,4 +1,4 @@
-"""latchkey-kwallet: org.kde.KWallet for KDE's programs, with everything in the vault."""
+"""latchkey-kwallet: org.kde.KWallet for KDE's programs. It keeps all entries in the vault."""
 
 import itertools
 import os
@@ -18,9 +18,9 @@ from support.session import wait_until
 
 SCHEMA = {"xdg:schema": "org.qt.keychain"}
 WIDE = "\u00e4/\u6f22 \U0001f511"
-# The same to a reader, and to Swift; two names to KDE's programs.
+# Readers and Swift see one string. To KDE's programs these are two names.
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
-# By the rules that come with Latchkey.
+# The rules that come with Latchkey make entries of this folder readable behind the lock.
 NETWORK = "Network Management"
 MAPPED = {"user": 'm"e\\', "empty": "", WIDE: "\x01\t\n/" + WIDE}
 JSON = '{"empty":"","user":"m\\"e\\\\","' + WIDE + '":"\\u0001\\t\\n/' + WIDE + '"}'
@@ -28,7 +28,7 @@ JSON = '{"empty":"","user":"m\\"e\\\\","' + WIDE + '":"\\u0001\\t\\n/' + WIDE + 
 
 @pytest.fixture
 def kde(unlocked):
-    """A program that has the default wallet open."""
+    """A program that has opened the default wallet."""
     serve(unlocked)
     client = Client(unlocked)
     assert client.open() > 0
@@ -40,7 +40,7 @@ def attributes(folder, entry, kind):
 
 
 def own(folder, entry, kind, secret, wallet=KDEWALLET):
-    """An entry as libsecret sees it."""
+    """An entry in the form that libsecret shows."""
     pairs = [list(pair) for pair in sorted(attributes(folder, entry, kind).items())]
     return [wallet, f"{folder}/{entry}", pairs, encoded(secret)]
 
@@ -60,7 +60,7 @@ def test_entries_lie_where_kdes_proxy_looks_for_them(unlocked, kde):
     assert listed["plain"] == qt_text(values["plain"][0]) and listed[COMPOSED] == bytes(range(256)) and len(listed) == 6
     assert kde.of("passwordList", "s", WIDE) == {"plain": values["plain"][0], "none": ""}
     assert set(kde.of("readPasswordList", "ss", WIDE, "pl?[a-i]n")) == {"plain"}
-    # What KDE's proxy, QtKeychain or an import wrote; items of other programs are no entries.
+    # Items of KDE's proxy, QtKeychain or an import are entries. Items of other programs are not.
     peer = Peer(unlocked)
     peer.create(b"\0\xff", attributes("other", "octets", "binary"))
     peer.create("another", {**attributes("other", "octets", "binary"), "more": "1"})
@@ -76,7 +76,7 @@ def test_one_entry_has_one_item(unlocked, kde):
         assert (kde.kind("entry"), kde.read("entry"), len(seen(unlocked))) == (kind, value, 1)
     assert kde.of("writeEntry", "ssayi", FOLDER, "entry", octets(qt_text("e")), PASSWORD) == 0
     assert kde.read("entry") == "e" and bytes(kde.of("readEntry", "ss", FOLDER, "entry")) == qt_text("e")
-    # These values are no map, or of no known kind.
+    # The first value is not a valid map, and the second has an unknown kind.
     for value, kind in ((b"\0\0\0\x09", MAP), (b"x", 7)):
         assert kde.of("writeEntry", "ssayi", FOLDER, "entry", octets(value), kind) == -1
     assert kde.read("entry") == "e"
@@ -100,14 +100,14 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     before = seen(unlocked)
     peer = Peer(unlocked)
     bring_to(state, unlocked, peer)
-    # Its kind is told, and its value is as empty as of a wallet that kwalletd closed.
+    # The program learns the kind of the entry. The value is empty, as with kwalletd when the wallet is closed.
     assert (kde.kind("mail"), kde.read("mail")) == (PASSWORD, "") and kde.entries() == ["mail", "map"]
     assert bytes(kde.of("readMap", "ss", FOLDER, "map")) == b""
     assert kde.read("uuid", NETWORK) == wifi
-    # A program that takes the empty answer for the value, and stores it.
+    # A program may take the empty answer for the value, and store it.
     assert kde.write("mail", "") == kde.write("map", {}) == kde.write("mail", {}) == -1
     assert kde.of("renameEntry", "sss", FOLDER, "mail", "post") == -1
-    # Nor can it destroy what it could not read.
+    # Nor can a program destroy an entry that it cannot read.
     assert kde.of("removeEntry", "ss", FOLDER, "mail") == kde.call("deleteWallet", "s", KDEWALLET) == -1
     assert not kde.of("removeFolder", "s", FOLDER) and kde.of("removeEntry", "ss", NETWORK, "gone") == 0
     assert kde.write("new", "n") == 0 and kde.write("uuid", wifi | {"more": "m"}, NETWORK) == 0
@@ -120,8 +120,8 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
 @pytest.mark.night("kwallet")
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_secret_is_left_in_memory(unlocked, kde):
-    """The memory of the program has no secret that went through it, and no cache. Names, which are no secrets, are the
-    control."""
+    """The memory of latchkey-kwallet contains no secret that passed through, and has no cache. The control: the names,
+    which are not secret, are in it."""
     secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "key", "value", "stream")}
     control = "a folder whose name is long enough to be found, and that this program keeps"
     for entry, value in (("text", secret["text"]), ("map", {"k": "v", secret["key"]: secret["value"]}), ("stream", secret["stream"].encode())):
@@ -136,12 +136,12 @@ def test_no_secret_is_left_in_memory(unlocked, kde):
 
 
 def test_a_program_waits_for_the_login(session):
-    """No vault is open, and nobody answers the prompt: the login opens the wallet."""
+    """The vault is sealed, and the person does not answer the prompt. The login opens the wallet."""
     ask_in_windows(session)
     serve(session)
     patient, leaving = Client(session, "plasma-nm"), Client(session, "leaving")
     transaction = patient.open_async()
-    # One program has so many requests wait and no more.
+    # A program may have at most 64 waiting requests.
     leaving.wait_for("walletAsyncOpened", [leaving.open_async() for _ in range(65)][-1], -1)
     wait_until(lambda: "GETPIN" in asked(session), "the prompt")
     leaving.close_connection()
@@ -151,7 +151,7 @@ def test_a_program_waits_for_the_login(session):
     patient.handle = patient.wait_for("walletAsyncOpened", transaction)[2]
     assert patient.handle > 0 and patient.write("uuid", {"psk": "p"}, NETWORK) == 0
     assert patient.call("users", "s", KDEWALLET) == ["plasma-nm"]
-    # Behind the locked screen a wallet opens at once.
+    # Behind the locked screen, a wallet opens at once.
     session.lock()
     peer = Peer(session)
     peer.activate_screen_saver(True)
@@ -165,16 +165,16 @@ def test_a_program_waits_for_the_login(session):
 
 @pytest.mark.night("kwallet")
 def test_a_person_opens_a_wallet(session):
-    """A vault that is locked without a locker: the prompt names the program, and its answer opens the wallet."""
+    """The vault is locked without a locker. The prompt names the program, and the answer opens the wallet."""
     ask_in_windows(session, session.password)
     serve(session)
     client = Client(session, "kmail")
-    # The login password opens the vault for the first time.
+    # The login password unlocks the vault for the first time.
     assert client.open() > 0 and client.write("a", "b") == 0 and client.read("a") == "b"
     assert "kmail" in asked(session)
     session.lock()
     assert client.read("a") == "" and client.open() > 0 and client.read("a") == "b"
-    # Nobody can be asked.
+    # Now no prompt can appear.
     (session.root / "bin/pinentry").write_text("#!/bin/false\n")
     session.lock()
     transaction = client.open_async()
@@ -200,20 +200,20 @@ def test_handles_and_wallets(unlocked, kde):
     assert kde.call("isOpen", "s", WIDE) and kde.call("isOpen", "i", kde.handle) and not kde.call("isOpen", "i", 4711)
     assert [kde.call("folderDoesNotExist", "ss", wallet, FOLDER) for wallet in (KDEWALLET, "none")] == [False, True]
     assert kde.call("openPath", "sxs", "/x.kwl", 0, "test") == -1
-    # A label that somebody changes is the wallet's name from then on.
+    # The collection's new label is the wallet's new name.
     second.signals.clear()
     unlocked.run("latchkey", "collection", "rename", WIDE, "renamed", check=True)
     second.wait_for("walletListDirty")
     assert "renamed" in kde.call("wallets") and second.entries() == []
     unlocked.run("latchkey", "collection", "rename", "renamed", WIDE, check=True)
     wait_until(lambda: second.read("a") == "of the second", "the former name")
-    # Without force, the wallet stays open, as KWallet's settings say.
+    # Without force, the wallet stays open, as KWallet's settings require.
     assert other.call("close", "ibs", other.handle, False, "other") == 1 and other.entries() == []
     assert kde.call("disconnectApplication", "ss", WIDE, "second") and second.entries() == []
     assert kde.call("close", "sb", KDEWALLET, True) == 0 and kde.call("close", "sb", KDEWALLET, True) == -1
     kde.wait_for("walletClosedId", kde.handle)
     assert kde.entries() == [] and kde.open() > 0 and kde.read("a") == "b"
-    # A wallet goes with its entries, and with its collection where nothing else is in it.
+    # The call deletes the wallet's entries. It also deletes the collection if the collection has no other item.
     peer = Peer(unlocked)
     peer.create("not KWallet's", {"a": "b"}, collection=DEFAULT)
     assert kde.call("deleteWallet", "s", WIDE) == kde.call("deleteWallet", "s", KDEWALLET) == 0
@@ -228,7 +228,7 @@ def test_handles_and_wallets(unlocked, kde):
 
 @pytest.mark.night("kwallet")
 def test_no_program_fills_the_memory(unlocked, kde):
-    """Folders without an entry, and programs that have a wallet open, are limited."""
+    """The number of empty folders is limited, and so is the number of programs with an open wallet."""
     long = "f" * 4000
     made = [kde.of("createFolder", "s", f"{number}{long}") for number in range(300)]
     assert made[0] and not made[-1] and len(kde.of("folderList", "")) == sum(made) + 2
@@ -236,14 +236,15 @@ def test_no_program_fills_the_memory(unlocked, kde):
     opened = [kde.call("open", "sxs", KDEWALLET, 0, f"program {number}") for number in range(300)]
     assert opened[0] == kde.open() == kde.handle and opened[-1] == -1
     assert kde.call("open", "sxs", KDEWALLET, 0, "p" * 5000) == kde.call("open", "sxs", "w" * 5000, 0, "test") == -1
-    # A program with a connection of its own has its own limit.
+    # Each program with its own connection has its own limit.
     other = Client(unlocked, "other")
     assert other.wait_for("walletAsyncOpened", other.open_async())[2] == kde.handle
 
 
 @pytest.mark.night("kwallet")
 def test_only_what_is_handed_out_is_opened(unlocked, kde):
-    """Entries with the same folder and name in two wallets, and entries of another kind, stay apart."""
+    """The program gets only the entry that it asked for. Entries of the same folder and name in another wallet stay
+    apart, and so do entries of another kind."""
     assert kde.write("entry", "own") == kde.write("map", MAPPED) == 0
     second = Client(unlocked, "second")
     assert second.open("second") > 0 and second.write("entry", "other") == 0
@@ -264,7 +265,7 @@ def test_changes_by_other_programs_are_announced(unlocked, kde):
     peer = Peer(unlocked)
 
     def announced():
-        """The signals of entries so far: until that of an entry that is made now."""
+        """The signals about entries so far. A new entry marks the end of the list."""
         peer.create("s", attributes("signal", "s", "plaintext"))
         kde.wait_for("entryUpdated", KDEWALLET, "signal", "s")
         heard = [signal for signal in kde.signals if signal[0].startswith("entry") or signal[0] == "folderListUpdated"]
@@ -280,7 +281,7 @@ def test_changes_by_other_programs_are_announced(unlocked, kde):
     assert announced() == [("entryUpdated", KDEWALLET, "other", "b")]
     peer.call(item, ITEM, "Delete")
     assert announced() == [("entryDeleted", KDEWALLET, "other", "b"), ("folderListUpdated", KDEWALLET)]
-    # A client hears of its own changes once. It does not hear of items that are no entries, nor of locks.
+    # A client hears of its own changes once. It does not hear of items that are not entries, nor of locks.
     assert kde.write("own", "1") == kde.write("own", "2") == kde.of("renameEntry", "sss", FOLDER, "own", "new") == 0
     assert kde.of("removeEntry", "ss", FOLDER, "new") == 0
     peer.create("z", {"a": "b"})

@@ -1,4 +1,4 @@
-"""latchkey-kwallet with Debian 13's programs of KDE's: its kwallet-query, and programs on its libKF6Wallet and QtKeychain."""
+"""latchkey-kwallet with KDE's programs from Debian 13: kwallet-query, and programs on libKF6Wallet and QtKeychain."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ from support.peer import Peer
 pytestmark = [
     pytest.mark.night("kwallet"), pytest.mark.skipif(os.getuid() != 0, reason="another Debian's programs need a root of their own")]
 
-# Of QtKeychain.
+# QtKeychain's error.
 ENTRY_NOT_FOUND = "1"
 
 
@@ -31,8 +31,8 @@ def root():
 
 @contextlib.contextmanager
 def built(root, source, *flags):
-    """A program of the other root."""
-    # Where the session's user can run it, and the other root has it, too.
+    """A program that is compiled in the other root."""
+    # The session's user and the other root can both reach this folder.
     with tempfile.TemporaryDirectory(prefix="kwallet-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         shutil.copy(source, folder)
@@ -61,7 +61,7 @@ def test_a_program_of_kdes(unlocked, root, program, way):
     app = Program(Inside(root, unlocked), program)
     assert len(seen(unlocked)) == 0 and use_everything(app, way) == len(seen(unlocked))
     assert process_of(unlocked) == process_of(unlocked, "org.kde.kwalletd6")
-    # Behind a lock it reads nothing, and loses nothing.
+    # Behind a lock, the program reads nothing and loses nothing.
     unlocked.lock()
     name = NAMES[1]
     assert app.value("read-password", name) == (0, [b""]) and app("write-password", name, "lost") == "-1"
@@ -72,7 +72,7 @@ def test_a_program_of_kdes(unlocked, root, program, way):
 
 @pytest.mark.second_try
 def test_kwallet_query_says_what_it_says_with_kwalletd(unlocked, root):
-    """The control: that Debian's kwalletd6 with the same entries."""
+    """The control: Debian's kwalletd6 with the same entries."""
     serve(unlocked)
     client = Client(unlocked, version=6)
     client.open()
@@ -90,7 +90,7 @@ def test_kwallet_query_says_what_it_says_with_kwalletd(unlocked, root):
 
 
 def test_a_program_on_qtkeychain(unlocked, root, keychain):
-    """In a Plasma session it asks KWallet and not the Secret Service, as KMail's resources do by it."""
+    """In a Plasma session, QtKeychain uses KWallet instead of the Secret Service. KMail's resources use QtKeychain."""
     serve(unlocked)
     plasma = unlocked.environment | {"XDG_CURRENT_DESKTOP": "KDE", "KDE_SESSION_VERSION": "6"}
     said = lambda *words: Inside(root, unlocked).run(keychain, *words, env=plasma, timeout=60).stdout.split()
@@ -100,11 +100,11 @@ def test_a_program_on_qtkeychain(unlocked, root, keychain):
     client = Client(unlocked, version=6)
     client.open()
     assert client.entries("example.app") == [WIDE] and client.read(WIDE, "example.app") == value
-    # Behind the lock it reads nothing, and takes nothing away.
+    # Behind the lock, the program reads nothing and removes nothing.
     peer = Peer(unlocked)
     bring_to("behind a locker", unlocked, peer)
     assert said("read", "example.app", WIDE)[1:] == []
-    # QtKeychain does not look at the answers of these.
+    # QtKeychain ignores the answers to these calls.
     for words in (("write", "example.app", WIDE, other.hex()), ("delete", "example.app", WIDE)):
         said(*words)
     bring_back("behind a locker", unlocked, peer)

@@ -1,4 +1,4 @@
-"""latchkey-kwallet: every method and signal of org.kde.KWallet, KWallet's settings, and removals that something comes between."""
+"""latchkey-kwallet: every method and signal of org.kde.KWallet, KWallet's settings, and interrupted removals."""
 
 import contextlib
 import os
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.night("kwallet")
 
 # KDE's own description of the interface.
 DESCRIPTION = pathlib.Path("/usr/share/dbus-1/interfaces/kf5_org.kde.KWallet.xml")
-# kwalletd emits these without a description.
+# kwalletd emits these signals, although KDE's description lacks them.
 UNDESCRIBED = {("signal", "entryUpdated", "sss", ""), ("signal", "entryRenamed", "ssss", ""), ("signal", "entryDeleted", "sss", "")}
-# The vault deletes so many items in one step.
+# The number of items that the vault deletes in one step.
 STEP = 4096
 
 
 @pytest.fixture
 def kde(unlocked):
-    """A program that has the default wallet open."""
+    """A program that has opened the default wallet."""
     serve(unlocked)
     client = Client(unlocked)
     assert client.open() > 0
@@ -34,7 +34,7 @@ def kde(unlocked):
 
 
 def shape(text):
-    """Each member with the types that go in and out."""
+    """The types of each member's arguments and results."""
     interface = next(part for part in ElementTree.fromstring(text) if part.get("name") == INTERFACE)
     types = lambda member, way: "".join(
         one.get("type") for one in member.findall("arg") if member.tag == "signal" and way == "in" or member.tag == "method" and one.get("direction") == way)
@@ -50,7 +50,7 @@ def test_it_has_what_kde_describes(kde):
 
 
 def configure(session, *lines):
-    """Writes kwalletrc."""
+    """Writes these settings to kwalletrc."""
     file = session.home / ".config/kwalletrc"
     session.run("mkdir", "-p", file.parent, check=True)
     file.write_text("\n".join(["[Wallet]", *lines, ""]))
@@ -65,12 +65,12 @@ def test_settings_of_kwallet(unlocked, kde):
     local = Client(unlocked, "local")
     assert local.open("here") not in (-1, kde.handle) and local.write("a", "of this machine") == 0
     assert [kde.read("a"), local.read("a")] == ["of the network", "of this machine"]
-    # A wallet closes when its last program closes it.
+    # A wallet closes when the last of its programs closes it.
     kde.signals.clear()
     assert local.call("close", "ibs", local.handle, False, "local") == 0 and not kde.call("isOpen", "s", "here")
     for closed in (("walletClosed", "here"), ("walletClosed", local.handle), ("walletClosedId", local.handle)):
         kde.wait_for(*closed)
-    # Nothing opens where KWallet is switched off, and what was open closes.
+    # If the settings disable KWallet, all wallets close, and none opens.
     configure(unlocked, "Enabled=false")
     kde.call("reconfigure")
     kde.wait_for("allWalletsClosed")
@@ -87,9 +87,10 @@ def test_lists_and_signals(unlocked, kde):
     assert octets_of("entriesList", "s", FOLDER) == octets_of("readEntryList", "ss", FOLDER, "*") == everything
     assert octets_of("mapList", "s", FOLDER) == octets_of("readMapList", "ss", FOLDER, "m*") == {"map": everything["map"]}
     assert octets_of("readEntryList", "ss", FOLDER, "s*") == {"stream": b"s"} and octets_of("readMapList", "ss", FOLDER, "x") == {}
-    # A pattern is as long as a name, at most.
+    # A pattern may be as long as a name, but not longer.
     assert octets_of("readEntryList", "ss", FOLDER, "*" * 5000) == {}
-    # No longer name is compared: each "[" that nothing closes would be a walk to the end of the pattern, for minutes.
+    # The comparison skips longer names. Each unclosed "[" would make it read to the end of the pattern, which would
+    # take minutes.
     assert kde.of("writePassword", "sss", "long", "[" * 16000, "p") == 0
     assert kde.of("readPasswordList", "ss", "long", "*" + "[" * 4000 + "x") == {}
     assert kde.of("hasEntry", "ss", FOLDER, "map") and not kde.of("hasEntry", "ss", FOLDER, "none")
@@ -111,7 +112,8 @@ def test_lists_and_signals(unlocked, kde):
 
 
 def test_an_entry_of_two_forms_is_one(unlocked, kde):
-    """Programs of the Secret Service may leave both. A write replaces the entry, and a former value never comes back."""
+    """Programs of the Secret Service may store an entry in two forms. A write replaces both, so that the former value
+    never comes back."""
     peer = Peer(unlocked)
     for form, value in (("plaintext", "old"), ("map", '{"a":"b"}')):
         peer.create(value, {"server": FOLDER, "user": "entry", "type": form, "xdg:schema": "org.qt.keychain"})
@@ -124,7 +126,7 @@ def test_an_entry_of_two_forms_is_one(unlocked, kde):
 
 
 class Interruption:
-    """Stops a process when it has the vault delete something, at the first call alone."""
+    """Runs `act` when the bus carries the first Delete call to the vault."""
 
     def __init__(self, session, act):
         flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
@@ -148,7 +150,8 @@ class Interruption:
 
 @contextlib.contextmanager
 def interrupted(session, act, call):
-    """What `call` answers, with `act` done when it has the vault delete something. The block is what happens then."""
+    """Makes the call, and runs `act` at its first deletion. The body of the `with` runs before the call goes on.
+    Afterwards `answers` has the answer."""
     interruption, answers = Interruption(session, act), []
     thread = threading.Thread(target=lambda: answers.append(call()))
     thread.start()
@@ -160,7 +163,7 @@ def interrupted(session, act, call):
 
 @contextlib.contextmanager
 def locked_meanwhile(session, call):
-    """What `call` answers if the vault locks behind the first deletion: latchkey-kwallet is held until then."""
+    """Makes the call, stops latchkey-kwallet at the first deletion, and lets it go on after a lock of the vault."""
     process = process_of(session)
     with interrupted(session, lambda: os.kill(process, signal.SIGSTOP), call) as answers:
         session.lock()
@@ -169,7 +172,7 @@ def locked_meanwhile(session, call):
 
 
 def test_a_lock_within_the_removal_of_a_wallet(unlocked, kde):
-    """The wallet is gone as a whole, and programs hear it."""
+    """The whole wallet is deleted, and programs hear of it."""
     second = Client(unlocked, "second")
     assert second.open("second") > 0 and second.write("a", "b") == second.write("c", "d", "folder") == 0
     with locked_meanwhile(unlocked, lambda: kde.call("deleteWallet", "s", "second", limit=30)) as answer:
@@ -180,7 +183,8 @@ def test_a_lock_within_the_removal_of_a_wallet(unlocked, kde):
 
 
 def test_a_lock_within_the_removal_of_a_large_folder(unlocked, kde):
-    """The vault takes several steps. The program could read each entry when it asked, so the folder goes as a whole."""
+    """The vault deletes a large folder in several steps. Each entry was readable at the call, so the whole folder is
+    deleted."""
     for number in range(STEP + 10):
         assert kde.write(f"entry {number}", "x", "large") == 0
     assert kde.write("stays", "here") == 0
@@ -192,7 +196,8 @@ def test_a_lock_within_the_removal_of_a_large_folder(unlocked, kde):
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_an_end_of_the_vault_within_a_removal(unlocked, kde, comes_back):
-    """The next process of the vault ends the removal. If none starts, the call fails, and all programs look again."""
+    """The next daemon completes the removal. If no daemon starts, the call fails, and all programs read the folder
+    again."""
     entries = {f"entry {number}": "x" for number in range(20)}
     for entry, value in entries.items():
         assert kde.write(entry, value, "folder") == 0

@@ -1,4 +1,6 @@
-"""KMail's accounts with latchkey-kwallet: Akonadi's IMAP resource, which fetches KMail's mail, signs in with the password of the wallet."""
+"""KMail's accounts with latchkey-kwallet. Akonadi's IMAP resource fetches the mail, and signs in with the password from
+the wallet.
+"""
 
 import contextlib
 import os
@@ -24,20 +26,20 @@ pytestmark = [
 CONTROL = "org.freedesktop.Akonadi.Control"
 KIND, ACCOUNT = "akonadi_imap_resource", "akonadi_imap_resource_0"
 RESOURCE, AGENT = f"org.freedesktop.Akonadi.Resource.{ACCOUNT}", f"org.freedesktop.Akonadi.Agent.{ACCOUNT}"
-# Of KMail's mail transport: the password as it is.
+# KMail's mail transport uses this number for a password in clear text.
 CLEAR = 7
 LOGIN = ("anna", "geheim ist es")
 
 
 @pytest.fixture(scope="module")
 def root():
-    """A root with Akonadi, whose database is a file."""
+    """A root folder with Akonadi, which keeps its database in a file."""
     with root_of("bookworm", "kdepim-runtime", "akonadi-backend-sqlite") as folder:
         yield folder
 
 
 class Mailbox(socketserver.StreamRequestHandler):
-    """A server of IMAP for one account without mail."""
+    """An IMAP server for one account without mail."""
 
     def say(self, text):
         self.wfile.write(f"{text}\r\n".encode())
@@ -59,7 +61,7 @@ class Mailbox(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def mail():
-    """Where mail is; `logins` has what programs signed in with."""
+    """The mail server. `logins` contains the names and passwords that programs sent."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox) as server:
         server.daemon_threads, server.logins = True, []
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -74,7 +76,7 @@ class Akonadi:
         self.session, self.bus = session, bus
 
     def call(self, name, path, member, signature="", *arguments):
-        """The answer's value; `member` has the interface in front."""
+        """Calls a method, and returns its value. `member` begins with the interface."""
         interface, _, method = member.rpartition(".")
         limit = round(seconds(30) * 1000)
         values = self.bus.call_sync(name, path, interface, method, GLib.Variant(f"({signature})", arguments), None, 0, limit, None).unpack()
@@ -96,7 +98,7 @@ class Akonadi:
 
 @contextlib.contextmanager
 def akonadi(session, root, bus):
-    """In a process namespace, whose first process ends all others."""
+    """Akonadi in a process namespace. The end of the first process ends all others."""
     words = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", '"$@" & wait', "sh", *command_in(root, session, "akonadi_control")]
     with open(session.root / "akonadi.log", "ab") as log:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -107,7 +109,7 @@ def akonadi(session, root, bus):
     finally:
         process.kill()
         process.wait(seconds(20))
-        # Another one begins only without them.
+        # A new Akonadi starts only after all these have ended.
         wait_until(lambda: all(process_of(session, name) is None for name in (f"{CONTROL}.lock", CONTROL, RESOURCE)), "the end of Akonadi")
 
 
@@ -132,7 +134,7 @@ def test_an_account_signs_in_by_the_wallet(session, root, mail):
     client.open()
     (entry,) = client.entries("imap")
     assert client.read(entry, "imap") == LOGIN[1] and len(seen(session)) == 1
-    # By the rules, mail is fetched behind the locked screen: another process reads the password anew.
+    # The rules let programs fetch mail behind the locked screen. A new process reads the password again.
     peer = Peer(session)
     bring_to("behind a locker", session, peer)
     mail.logins.clear()

@@ -1,4 +1,6 @@
-"""kwalletmanager5 with latchkey-kwallet: it lists entries, hands one out, and follows what others change."""
+"""kwalletmanager5 with latchkey-kwallet. It lists entries, copies one to the clipboard, and follows changes by other
+programs.
+"""
 
 import pathlib
 import subprocess
@@ -14,7 +16,7 @@ PROGRAM = pathlib.Path("/usr/bin/kwalletmanager5")
 pytestmark = [
     pytest.mark.night("kwallet"), pytest.mark.second_try, pytest.mark.skipif(not PROGRAM.exists(), reason="kwalletmanager is missing")]
 
-# The folder "Passwords" in its window, however narrow that is.
+# The place of the folder "Passwords" in the window, for any width of the window.
 FOLDER_PLACE = (60, 205)
 SEARCH_PLACE = (40, 139)
 CLIPBOARD = """
@@ -27,7 +29,7 @@ print(Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD).wait_for_text() or "")
 
 @pytest.fixture
 def manager(session, display):  # noqa: F811
-    """The manager's window, once a program has the default wallet open."""
+    """Opens kwalletmanager's window after a program has opened the default wallet."""
     serve(session)
     assert session.login().returncode == 0
     client = Client(session)
@@ -44,9 +46,9 @@ def manager(session, display):  # noqa: F811
 
 
 def copied(session, place):
-    """What it copies for a password of the folder, counted from 1."""
-    # The star opens the folder with everything in it, or is a search where the list does not have the keys yet. The folder's first
-    # line stands above the passwords.
+    """Copies a password of the folder by its place, counted from 1, and returns the clipboard."""
+    # The star key opens the folder with all its entries. If the list does not have the focus yet, the star is a search.
+    # The folder's first line is above the passwords.
     for words in (
         ["mousemove", *SEARCH_PLACE, "click", 1], ["key", "ctrl+a", "BackSpace"], ["mousemove", *FOLDER_PLACE, "click", 1],
         ["key", "asterisk"], ["key", *["Down"] * (place + 1)], ["key", "ctrl+c"],
@@ -57,14 +59,14 @@ def copied(session, place):
 
 def test_it_shows_entries(session, manager):
     wait_until(lambda: copied(session, 1) == "open sesame", "the password")
-    # An entry that another client of the vault makes appears, and one that it changes is read anew.
+    # An entry of another client appears, and a changed entry shows its new value.
     peer = Peer(session)
     entry = {"xdg:schema": "org.qt.keychain", "server": "Passwords", "user": "Station", "type": "plaintext"}
     peer.create("by another program", entry)
     wait_until(lambda: copied(session, 2) == "by another program", "the new entry")
     peer.create("another password", entry)
     wait_until(lambda: copied(session, 2) == "another password", "the new password")
-    # Behind the lock it gets no password, and none is lost by what a person does with it.
+    # Behind the lock, the window shows no password. The person's actions lose none.
     session.lock()
     assert copied(session, 1) != "open sesame"
     assert session.locker().returncode == 0

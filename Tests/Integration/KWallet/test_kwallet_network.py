@@ -1,4 +1,6 @@
-"""Plasma's network settings with latchkey-kwallet: NetworkManager asks plasma-nm's agent in kded5 for passwords that the person keeps."""
+"""Plasma's network settings with latchkey-kwallet. NetworkManager asks plasma-nm's agent in kded5 for the passwords
+that the person keeps.
+"""
 
 import contextlib
 import os
@@ -23,7 +25,7 @@ pytestmark = [
 
 NETWORK = "Network Management"
 ASK = ("--show-secrets", "--get-values", "802-1x.password", "connection", "show", "office")
-# Everybody may do everything, and no device of this machine is seen.
+# Every user may change every setting, and NetworkManager sees no device of this machine.
 SETTINGS = "[main]\nplugins=keyfile\nauth-polkit=false\nno-auto-default=*\n"
 CONNECTION = """[connection]
 id=office
@@ -36,7 +38,7 @@ identity=anna
 phase2-auth=mschapv2
 password-flags=1
 """
-# Starts NetworkManager in a network of its own, with folders of its own.
+# Starts NetworkManager with its own network namespace and its own folders.
 START = """
 for place in /etc/NetworkManager /run/NetworkManager /var/lib/NetworkManager; do mkdir -p $place; mount -t tmpfs none $place; done
 mkdir /etc/NetworkManager/system-connections
@@ -48,7 +50,7 @@ exec NetworkManager --no-daemon
 
 @pytest.fixture
 def identifier(session):
-    """The identifier of a connection whose password NetworkManager does not keep itself."""
+    """The identifier of a connection. NetworkManager does not keep the connection's password."""
     bus = SystemBus.of(session)
     chosen = str(uuid.uuid4())
     with open(session.root / "network.log", "wb") as log:
@@ -69,7 +71,7 @@ def nmcli(session, *words, timeout=30):
 
 @contextlib.contextmanager
 def agent(session):
-    """plasma-nm's, which is in kded5."""
+    """plasma-nm's agent, which runs in kded5."""
     process = session.start("kded5", env=session.environment | SCREENLESS, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     load = ["dbus-send", "--session", "--print-reply", "--dest=org.kde.kded5", "/kded", "org.kde.kded5.loadModule", "string:networkmanagement"]
     try:
@@ -81,12 +83,12 @@ def agent(session):
 
 
 def password(session):
-    """As NetworkManager gets it from the agent; empty if it gets none."""
+    """The password that NetworkManager gets from the agent. Empty if the agent gives none."""
     return nmcli(session, *ASK).stdout.rstrip("\n")
 
 
 def keep(session, value):
-    """Has NetworkManager hand a password to the agent. It tells nobody whether there was one."""
+    """Makes NetworkManager hand a password to the agent. NetworkManager does not report whether the agent took it."""
     assert nmcli(session, "connection", "modify", "office", "802-1x.password", value).returncode == 0
 
 
@@ -100,7 +102,7 @@ def test_a_network_needs_no_person(session, identifier):
         wait_until(lambda: keep(session, "of the network") or seen(session), "the agent")
         client.open()
         assert client.read(name, NETWORK) == {"password": "of the network"} and password(session) == "of the network"
-        # Behind the lock the network comes back, and a new password is kept.
+        # Behind the lock, the network reconnects, and the vault takes a new password.
         bring_to("behind a locker", session, peer)
         assert password(session) == "of the network"
         keep(session, "another")
@@ -109,7 +111,7 @@ def test_a_network_needs_no_person(session, identifier):
         bring_back("behind a locker", session, peer)
     assert len(seen(session)) == 1
     client.close_connection()
-    # Before the login the agent waits, and so does NetworkManager. Nobody is asked for a password of the network.
+    # Before the login, the agent and NetworkManager wait. No prompt asks for the network's password.
     bring_to("sealed", session, peer)
     end(session)
     ask_in_windows(session)

@@ -1,4 +1,6 @@
-"""KIO's password server with latchkey-kwallet: a page that wants a password, as Konqueror, Dolphin and other programs fetch it."""
+"""KIO's password server with latchkey-kwallet. Konqueror, Dolphin and other programs fetch a page that requires a
+password.
+"""
 
 import base64
 import http.server
@@ -48,7 +50,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def port():
-    """Where the page is."""
+    """The port of the page."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
@@ -57,17 +59,18 @@ def port():
 
 @pytest.fixture
 def fetch(session, port):
-    """Has a program fetch the page, and returns what it gets: nothing without the login."""
+    """A function with which a program fetches the page and returns it. Without the login the result is empty."""
     session.offer(SERVICE.stem, SERVICE.read_text().replace("Exec=", "Exec=/usr/bin/env QT_QPA_PLATFORM=offscreen "))
     environment = session.environment | SCREENLESS | {"KDE_FORK_SLAVES": "1"}
 
     def fetched():
-        # KIO now and then misses the answer of a password server that is only starting, and waits for ever.
+        # Sometimes KIO misses the answer of a starting password server, and waits forever. So the test starts the
+        # server first.
         session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.StartServiceByName", f"string:{SERVICE.stem}", "uint32:0", check=True)
         try:
             return session.run("kioclient5", "cat", f"http://localhost:{port}/page", env=environment, timeout=60).stdout
         except subprocess.TimeoutExpired:
-            # Whether latchkey-kwallet makes it wait, or a program of KDE's does.
+            # The message shows whether latchkey-kwallet still answers.
             client = Client(session, "witness")
             raise AssertionError(f"the page does not come; latchkey-kwallet opens {client.open()} beside {client.call('users', 's', KDEWALLET)}") from None
 
@@ -76,7 +79,7 @@ def fetch(session, port):
 
 
 def forget(session):
-    """Ends the password server, which remembers what it was told."""
+    """Ends the password server, which caches logins."""
     process = process_of(session, SERVICE.stem)
     if process is not None:
         os.kill(process, signal.SIGKILL)
@@ -88,7 +91,7 @@ def qt_octets(value):
 
 
 def login_to_keep(port):
-    """The login as KIO tells it to its password server, which a person wants to be remembered."""
+    """The login in the form in which KIO sends it to its password server. The person wants to keep it."""
     texts = [LOGIN["login"], LOGIN["password"], "", "", "", "", REALM, ""]
     flags = [False, False, True, True]
     return (b"\x01" + qt_octets(f"http://localhost:{port}/page".encode()) + b"".join(map(qt_text, texts)) + bytes(flags) + struct.pack(">I", 0))
@@ -107,7 +110,7 @@ def test_a_page_opens_by_the_login_of_the_wallet(session, port, fetch):
     assert client.read(f"http-localhost:{port}-{REALM}") == LOGIN
     forget(session)
     assert fetch() == PAGE.decode()
-    # Behind the lock a program gets no login, and the one that is there stays.
+    # Behind the lock, a program gets no login, and the stored login stays.
     peer = Peer(session)
     forget(session)
     bring_to("behind a locker", session, peer)

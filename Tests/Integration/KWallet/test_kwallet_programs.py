@@ -1,4 +1,4 @@
-"""latchkey-kwallet with programs of KDE's: kwallet-query, and one on libKF5Wallet."""
+"""latchkey-kwallet with KDE's kwallet-query, and with a program on libKF5Wallet."""
 
 import json
 import os
@@ -22,18 +22,18 @@ pytestmark = pytest.mark.night("kwallet")
 
 HEADERS = pathlib.Path("/usr/include/KF5/KWallet")
 NO_WALLET = 1
-# Of latchkey import.
+# The exit status of latchkey import.
 NO_SERVICE = 3
 
 
 @pytest.fixture(scope="module")
 def program():
-    """The program on libKF5Wallet."""
+    """The test's program on libKF5Wallet."""
     if not HEADERS.is_dir():
         pytest.skip("libkf5wallet-dev is missing")
     asked = ["pkg-config", "--cflags", "--libs", "Qt5Gui"]
     flags = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
-    # Where the session's user can run it.
+    # The session's user can reach this folder.
     with tempfile.TemporaryDirectory(prefix="kwallet-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         binary = pathlib.Path(folder) / "program"
@@ -50,11 +50,11 @@ def test_kwallet_query(unlocked):
     told = asked(unlocked)
     assert told["entries"] == (0, sorted([*NAMES, "map"])) and told["password"][1] == [f"secret of {WIDE}"]
     assert json.loads("".join(query(unlocked, "-r", "map", KDEWALLET).stdout)) == {"key": "value", WIDE: WIDE}
-    # kwallet-query ends with status 0 if it says that it could not read, as its control does.
+    # kwallet-query reports that it could not read, but ends with status 0. With kwalletd5 it does the same.
     assert told["no wallet"] == (NO_WALLET, ["Wallet none not found"]) and told["no folder"][1] == ["The folder none does not exist!"]
     assert told["no entry"][1] == [f"Failed to read entry none value from the {KDEWALLET} wallet."]
     assert told["write"] == (0, "new\nlines\n")
-    # Behind a lock it finds the entry, reads nothing, and stores nothing.
+    # Behind a lock, kwallet-query finds the entry, but reads and stores nothing.
     peer = Peer(unlocked)
     bring_to("behind a locker", unlocked, peer)
     assert query(unlocked, "-r", WIDE, KDEWALLET).stdout == ""
@@ -94,7 +94,7 @@ def test_a_program_of_kdes_with_kwalletd(unlocked, program):
     control = KWallet(unlocked)
     try:
         beside = types.SimpleNamespace(start=unlocked.start, environment=unlocked.environment | control.environment)
-        # kwalletd5 asks nobody whether a program of that name may read.
+        # kwalletd5 allows a program of this name to read without a question.
         app = Program(beside, program, "test")
         assert use_everything(app, "open") == len(NAMES) + 1
         app.end()
@@ -104,7 +104,7 @@ def test_a_program_of_kdes_with_kwalletd(unlocked, program):
 
 @pytest.mark.parametrize("way", ["open", "open-async"])
 def test_the_local_and_the_network_wallet(unlocked, program, way):
-    """For people who have two, each is a wallet of its own."""
+    """Some people have a local and a network wallet. Each is a wallet of its own."""
     settings = unlocked.home / ".config/kwalletrc"
     unlocked.run("mkdir", "-p", settings.parent, check=True)
     settings.write_text("[Wallet]\nUse One Wallet=false\nLocal Wallet=here\nDefault Wallet=everywhere\n")
@@ -117,13 +117,13 @@ def test_the_local_and_the_network_wallet(unlocked, program, way):
     for app, wallet in ((local, "here"), (network, "everywhere")):
         assert app.texts("entries") == ["a"] and app.value("read-password", "a") == (0, [f"of {wallet}".encode()])
         app.end()
-    # The network's is the default collection, as most programs use it.
+    # The network wallet is the default collection, because most programs use it.
     assert sorted(row[0] for row in seen(unlocked)) == ["everywhere", "here"]
 
 
 def test_programs_survive_locks_and_kills(unlocked, program):
-    """50 cycles of lock and unlock with programs from before, behind and after the lock, under a kill of each of the two daemons: no
-    entry is lost or doubled, and nothing hangs."""
+    """50 cycles of lock and unlock. Programs start before, behind and after the lock, and the test kills each of the
+    two daemons. No entry is lost or doubled, and no call hangs."""
     serve(unlocked)
     peer = Peer(unlocked)
     before = Program(unlocked, program, "before")
@@ -139,7 +139,7 @@ def test_programs_survive_locks_and_kills(unlocked, program):
         behind = Program(unlocked, program, "behind")
         assert behind("open", KDEWALLET) == "1" and behind("folder", FOLDER) == "1"
         for app in (before, behind):
-            # Whether it is told of its emptiness, or that it failed: the old value stays.
+            # The read returns an empty value or an error. In both cases, the write fails and the old value stays.
             assert app.value("read-password", name) == (0, [b""]) and app("write-password", name, "lost") == "-1"
         assert behind("write-password", f"behind {cycle}", "new") == "0"
         expected[f"behind {cycle}"] = "new"
@@ -165,7 +165,7 @@ def test_programs_survive_locks_and_kills(unlocked, program):
 
 
 def test_wallets_of_before_are_offered_once(new_session, notifications):
-    """By a notification, when a program uses a wallet. Their files are not read."""
+    """A notification offers the import when a program opens a wallet. latchkey-kwallet does not read the old files."""
     know_the_first(new_session)
     folder = ".local/share/kwalletd"
     new_session.run("sh", "-c", f"mkdir -p {folder} && touch {folder}/kdewallet.kwl && chmod 0 {folder}/kdewallet.kwl", check=True)
@@ -175,7 +175,7 @@ def test_wallets_of_before_are_offered_once(new_session, notifications):
         client = Client(new_session)
         assert client.open() > 0
         wait_until(lambda: notifications.look(), "the notification")
-        # The notification was shown, which is noted.
+        # A file records that the person has seen the notification.
         wait_until(lambda: (new_session.home / ".local/state/latchkey/kwallet-notice").exists(), "the note")
         client.call("close", "sb", KDEWALLET, True)
         assert client.open() > 0
@@ -193,7 +193,7 @@ def test_an_import_of_the_running_kwallet_is_none_of_this_one(unlocked):
 
 
 def test_ksshaskpass(unlocked):
-    """ksshaskpass answers ssh with the passphrase that it stored."""
+    """ksshaskpass answers ssh with a stored passphrase."""
     serve(unlocked)
     client = Client(unlocked)
     client.open()

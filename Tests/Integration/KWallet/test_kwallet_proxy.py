@@ -1,5 +1,6 @@
-"""latchkey-kwallet beside KDE's own proxy to the Secret Service, the kwalletd6 of Debian's next release: each reads what the other
-wrote."""
+"""latchkey-kwallet beside KDE's own proxy to the Secret Service, the kwalletd6 of Debian's next release. Each reads the
+other's entries.
+"""
 
 import os
 import subprocess
@@ -15,7 +16,7 @@ pytestmark = [
     pytest.mark.night("kwallet"), pytest.mark.skipif(os.getuid() != 0, reason="another Debian's programs need a root of their own")]
 
 PROXY = "org.kde.kwalletd6"
-# The proxy keeps everything in the Secret Service that there is.
+# With these settings, the proxy keeps its entries in whatever Secret Service runs.
 SETTINGS = "[KSecretD]\nEnabled=false\n[Wallet]\nEnabled=true\n"
 WIDE = "\u00e4/\u6f22 \U0001f511"
 VALUES = {"plain": f"secret {WIDE}", WIDE: "x", "map": {"a": "1", WIDE: WIDE}, "stream": bytes(range(256)) * 9}
@@ -24,13 +25,13 @@ CHANGED = {"plain": "changed", "new": "by the proxy", "new map": {"k": "v"}, "ne
 
 @pytest.fixture(scope="module")
 def root():
-    """A root with that KWallet."""
+    """A root folder with the kwalletd6 of Debian's next release."""
     with root_of("forky", "kwallet6") as folder:
         yield folder
 
 
 def unserve(session):
-    """Has the bus start latchkey-kwallet no more."""
+    """Prevents the bus from starting latchkey-kwallet."""
     end(session)
     for name in NAMES:
         (session.root / f"services/{name}.service").unlink()

@@ -1,4 +1,4 @@
-"""The programs of Examples/, as somebody uses them: with the real daemon, PAM, and a person where they ask for one."""
+"""The programs of Examples/ as a person uses them, with the real daemon and PAM. The tests answer the questions."""
 
 import subprocess
 
@@ -36,7 +36,7 @@ CHOOSE, ENTER = 'Choose a passphrase for the item "{}"', 'Enter the passphrase o
 
 @pytest.fixture(scope="session")
 def programs():
-    """All of them. A warning is an error, as the package says."""
+    """All example programs. A warning of the compiler is an error, as in the package."""
     clientpackage.build(EXAMPLES)
     with clientpackage.readable(*NAMES) as folder:
         yield folder
@@ -44,7 +44,7 @@ def programs():
 
 @pytest.fixture
 def example(session, programs):
-    """Runs one for a person who has logged in: what it prints, or its complaint."""
+    """Runs an example for a person who has logged in. Returns its output or its error message."""
     assert session.login().returncode == 0
 
     def run(name, *words, input=None):
@@ -57,7 +57,7 @@ def example(session, programs):
 
 @pytest.fixture
 def windows(session, example):
-    """A person before a screen, who gives what the test says."""
+    """A person at a screen, who gives the answers of the test."""
     shown = Windows(session)
     assert session.login().returncode == 0
     return shown
@@ -88,7 +88,7 @@ def test_what_secret_tool_stored_is_found(session, example):
 
 @pytest.mark.parametrize("state", ["locked", "sealed", BEHIND])
 def test_a_locked_password_is_not_told_and_comes_back(session, example, state):
-    """Where nobody can be asked. With the items the one that any program has."""
+    """No prompt can appear in this state. The examples report the lock, and find their items again after the unlock."""
     for user in ("anna", "bea"):
         assert example("restrict-accessibility", "store", user, input=PASSWORD) == ""
     assert example("add-password", "store", "anna", input=PASSWORD) == ""
@@ -114,14 +114,14 @@ def test_a_person_is_asked_each_time(session, example, windows):
     for _ in range(2):
         assert example("demand-presence", "read", "anna") == PASSWORD
         shown = windows.take()
-        # Who asks, for what, and why in the program's own words.
+        # The prompt names the program, the item, and the reason in the program's own words.
         assert "demand-presence" in shown and "anna@bank.example" in shown and "Transfer money" in shown, shown
     assert example("demand-presence", "read", "anna") == CANCELED
     windows.take()
     assert example("demand-presence", "read", "bea") == ABSENT and windows.take() == ""
     windows.answer(session.password)
     assert session.lookup("server", "bank.example", "user", "anna") == PASSWORD and "secret-tool" in windows.take()
-    # A wrong password, and the right one at the second attempt.
+    # The first password is wrong, and the second right.
     windows.answer("something else", session.password)
     assert example("demand-presence", "read", "anna") == PASSWORD
     session.lock()
@@ -132,7 +132,7 @@ def test_a_passphrase_that_the_program_brings(session, example, windows):
     (session.root / "pam.d/latchkey-biometry").write_text("auth required pam_permit.so\naccount required pam_permit.so\n")
     assert example("require-passphrase", "store", "anna", input=f"{PASSWORD}\n{PASSPHRASE}") == ""
     assert windows.take() == ""
-    # The finger is asked for all the same.
+    # The prompt asks for the finger too.
     windows.agree()
     assert example("require-passphrase", "read", "anna", input=PASSPHRASE) == PASSWORD
     shown = windows.take()
@@ -142,18 +142,18 @@ def test_a_passphrase_that_the_program_brings(session, example, windows):
     windows.agree(False)
     assert example("require-passphrase", "read", "anna", input=PASSPHRASE) == CANCELED
     windows.take()
-    # Whoever brings none is asked for it, and so is another program.
+    # A program without the passphrase makes the prompt ask for it. So does another program.
     windows.agree()
     windows.answer(PASSPHRASE, PASSPHRASE)
     assert example("require-passphrase", "read", "anna") == PASSWORD and windows.take().count("GETPIN") == 1
     assert session.lookup("server", "bank.example", "user", "anna") == PASSWORD
-    # Without a reader the stack asks nobody, and no passphrase helps.
+    # Without a reader, the PAM stack denies without a question, and no passphrase helps.
     (session.root / "pam.d/latchkey-biometry").write_text("auth required pam_deny.so\naccount required pam_permit.so\n")
     assert PASSWORD not in example("require-passphrase", "read", "anna", input=PASSPHRASE)
 
 
 def test_a_passphrase_that_a_person_at_a_terminal_chooses(session, example, programs):
-    """Nobody is at a display. The person agrees to the question about the finger by going on to the passphrase."""
+    """The person has only a terminal. To confirm the finger, the person goes on to the passphrase."""
     (session.root / "pam.d/latchkey-biometry").write_text("auth required pam_permit.so\naccount required pam_permit.so\n")
     ask_on_terminals(session)
     command, item = f"{programs}/require-passphrase", "anna@bank.example"
@@ -182,7 +182,7 @@ def test_tokens(session, example, windows):
     windows.answer(session.password)
     assert example("tokens", "get", "bea") == "three" and "Show the token of bea" in windows.take()
     assert example("tokens", "get", "bea") == "Then not."
-    # The one for the time after the first login, the other while unlocked.
+    # One item is readable after the first unlock, the other while unlocked.
     peer = Peer(session)
     for account, accessible in (("anna", "after-first-unlock"), ("bea", "when-unlocked")):
         assert class_of(peer, the_item(peer, {"account": account})) == [accessible]
@@ -201,12 +201,12 @@ def test_passwords(session, example):
     for account, password in (("anna", "one"), ("bea", "two"), ("anna", PASSWORD)):
         assert example("passwords", "set", "mail", account, input=password) == ""
     assert example("passwords", "get", "mail", "anna") == PASSWORD
-    # If two items were changed in the same second, either may be the first.
+    # If two items changed in the same second, their order is random.
     assert sorted(example("passwords", "list", "mail").split()) == ["anna", "bea"] and example("passwords", "list", "post") == ""
     assert session.lookup("service", "mail", "account", "anna") == PASSWORD
     session.store("three", "service", "mail", "account", "cleo")
     assert example("passwords", "get", "mail", "cleo") == "three"
-    # Mail comes in behind the locked screen: what is the program's own.
+    # The program's own items are readable behind the locked screen.
     session.lock()
     assert example("passwords", "get", "mail", "anna") == PASSWORD
     assert example("passwords", "set", "mail", "anna", input="four") == ""

@@ -1,4 +1,4 @@
-"""The SecItem functions in real programs, beside the clients of the Secret Service, against the real daemon."""
+"""The SecItem functions in real programs with the real daemon, beside clients of the Secret Service."""
 
 import os
 import plistlib
@@ -45,7 +45,7 @@ BEHIND = "behind a locker"
 
 @pytest.fixture
 def program(session, keychain_caller):  # noqa: F811
-    """A program of the person's, who is logged in."""
+    """A SecItem program of a person who has logged in."""
     assert session.login().returncode == 0
     opened = Program(session, keychain_caller)
     yield opened
@@ -54,7 +54,7 @@ def program(session, keychain_caller):  # noqa: F811
 
 @pytest.fixture
 def another(session, keychain_caller):  # noqa: F811
-    """Starts more programs, with variables of the environment."""
+    """Starts more programs, with additional environment variables."""
     opened = []
 
     def start(**environment):
@@ -67,7 +67,8 @@ def another(session, keychain_caller):  # noqa: F811
 
 
 def answer_prompts(session, answer):
-    """From now on somebody at a display does this when a prompt asks for a password; gives how often they were asked."""
+    """From now on, this answer goes to every prompt for a password on the display. The result tells how many prompts
+    there were."""
     asked = session.root / "tmp/asked"
     give_pinentry(session, f"echo asked >>{asked}; {answer}", f"{session.root}/tmp/read")
     session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
@@ -77,7 +78,7 @@ def answer_prompts(session, answer):
 
 
 def give_pinentry(session, answer, log):
-    """A pinentry that does `answer` when it is to ask for a password, and writes down what it shows."""
+    """Installs a pinentry that gives this answer to every prompt for a password, and logs the texts."""
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text(
         f"#!/bin/sh\necho OK\nwhile read -r what; do echo \"$what\" >>{log}\n"
@@ -120,7 +121,7 @@ def test_a_password_is_added_found_changed_and_deleted(program, query):
 
 
 def test_many_items_are_one_call(session, program):
-    """However many match: each call goes over the bus, and each change waits for the disk."""
+    """Each call crosses the bus, and each change waits for the disk. So one call must serve any number of items."""
     for number in range(20):
         assert program.add(generic(account=str(number)), secret(b"x"))[0] == SUCCESS
     every, heard = {"class": "genp", "svce": "mail"}, session.root / "heard"
@@ -149,7 +150,7 @@ def test_the_same_key_is_a_duplicate(program, query):
     assert program.add(query, {"acct": "bea"}, secret(b"two"))[0] == SUCCESS
     assert program.add(query, {"sync": True}, secret(b"three"))[0] == SUCCESS
     assert program.update(merged(query, {"acct": "bea"}), {"acct": "anna"}) == DUPLICATE
-    # Two items of one update that would become the same are duplicates as well.
+    # An update is also a duplicate if it would make two of its own items equal.
     assert program.add(query, {"acct": "cleo"})[0] == SUCCESS
     group = {"class": query["class"]}
     assert program.update(group, {"acct": "dora"}) == DUPLICATE
@@ -172,7 +173,7 @@ def test_an_item_tells_itself_when_it_is_added(program):
     assert program.copy(generic(), ATTRIBUTES, DATA, REFERENCE) == (SUCCESS, added)
 
 
-# MARK: the others
+# MARK: items of other programs
 
 
 def test_secret_tool_finds_what_was_added(session, program):
@@ -193,16 +194,16 @@ def test_what_secret_tool_stored_is_found(session, program):
     assert status == SUCCESS
     assert found.items() >= {**internet(), "labl": "Site", "agrp": "keychain-caller", "sync": 0}.items()
     assert program.read({"v_PersistentRef": found["v_PersistentRef"]}) == b"the secret"
-    # No primary key of theirs is in anybody's way.
+    # Items of other programs have no primary key, so they cannot be duplicates.
     assert program.add(generic(), secret(b"mine"))[0] == SUCCESS
     status, found = program.copy({"class": "genp", "svce": "mail"}, ALL, DATA)
     assert status == SUCCESS and sorted(map(octets, found)) == [b"another", b"mine"]
-    # Only whoever names the service comes upon them.
+    # A query finds the other programs' items only if it names the service.
     assert program.copy({"class": "genp", "acct": "anna"}, ALL, DATA) == (SUCCESS, [data(b"mine")])
     assert program.delete({"class": "genp"}) == SUCCESS
     assert program.delete({"class": "inet"}) == NOT_FOUND
     assert session.lookup("service", "mail") == "another"
-    # A change leaves what they alone know.
+    # A change keeps the attributes that only other programs use.
     assert program.update(generic(), secret(b"changed") | {"acct": "bea"}) == SUCCESS
     assert session.lookup("service", "mail", "account", "bea", "folder", "inbox") == "changed"
     assert program.delete({"class": "genp", "svce": "mail"}) == SUCCESS
@@ -227,7 +228,7 @@ def test_a_persistent_reference_outlasts_restarts(session, program, another):
 
 
 def test_a_daemon_that_was_started_again(session, program):
-    """Between calls: each kind finds it."""
+    """The daemon restarts between calls. Calls of each kind find the new one."""
     calls = [
         lambda: program.add(generic(), secret(b"x"))[0],
         lambda: program.copy(generic(), DATA)[0],
@@ -240,13 +241,13 @@ def test_a_daemon_that_was_started_again(session, program):
         assert session.login().returncode == 0
         assert call() == SUCCESS
     session.stop_daemon()
-    # The bus starts it.
+    # The bus starts the daemon.
     assert program.copy(generic(), FAIL) == (NOT_FOUND, None)
 
 
 def test_a_daemon_that_dies_before_it_answers(session, program):
     assert program.add(generic(), secret(b"x"))[0] == SUCCESS
-    # Nothing has to be looked at before an item of that class is added.
+    # An add of this class needs no look at existing items.
     always = generic(account="bea", pdmn="dk")
     for call, query, status in (("copy", generic(), NOT_ALLOWED), ("add", always, IO)):
         assert session.login().returncode == 0
@@ -256,8 +257,7 @@ def test_a_daemon_that_dies_before_it_answers(session, program):
         program.begin(call, query=query | FAIL)
         assert program.is_waiting(0.2)
         os.kill(process, signal.SIGKILL)
-        # A call that only reads asks the next daemon, which nobody has logged in to. A call that would write says that its fate
-        # is unknown.
+        # A read goes to the next daemon, in which nobody has logged in. A write reports that its result is unknown.
         assert program.end()["status"] == status
         session.start_daemon()
 
@@ -268,7 +268,7 @@ def test_locked_is_told_from_absent(session, program, state):
     assert program.add(generic(account="early"), secret(b"y"), {"pdmn": "ck"})[0] == SUCCESS
     peer = Peer(session)
     bring_to(state, session, peer)
-    # Behind a locker nobody is asked, whatever the program allows; and without a display there is nobody.
+    # Behind a locker no prompt appears, even if the program allows one. Without a display no prompt can appear.
     silent = {} if state == BEHIND else FAIL
     assert program.copy(generic(), DATA) == (NOT_ALLOWED, None)
     for wanted in ({}, DATA, ATTRIBUTES, ALL, DATA | ALL):
@@ -282,7 +282,7 @@ def test_locked_is_told_from_absent(session, program, state):
     if state != "sealed":
         assert program.read(generic(account="early"), silent) == b"y"
         assert program.add(generic(account="late"), {"pdmn": "ck"}, silent)[0] == SUCCESS
-    # What asks for nobody is deleted all the same.
+    # A locked item that requires no person can still be deleted.
     assert program.delete(generic(), silent) == SUCCESS
     bring_back(state, session, peer)
     assert program.copy(generic()) == (NOT_FOUND, None)
@@ -291,7 +291,8 @@ def test_locked_is_told_from_absent(session, program, state):
 
 
 def test_locked_items_of_others_are_not_found_in_a_group_that_is_not_theirs(session, program, another):
-    """Before the first login attributes cannot be read: what is found by them alone must do."""
+    """Before the first login, the vault cannot read attributes. It can only tell by which attributes a search finds an
+    item."""
     stranger = another(LATCHKEY_ACCESS_GROUPS="TEAM.other")
     assert stranger.add(generic(), secret(b"x"))[0] == SUCCESS
     session.store("y", "service", "sync", "account", "anna")
@@ -314,7 +315,7 @@ def test_a_prompt_opens_the_vault(session, program):
     session.lock()
     assert program.update(generic(), secret(b"y")) == SUCCESS and asked() == 2
     assert program.read(generic()) == b"y" and asked() == 2
-    # For a new item as well; also if its collection alone is locked.
+    # A new item needs the unlock too, even if only its collection is locked.
     session.lock()
     assert program.add(generic(account="bea"), secret(b"x"), FAIL)[0] == NOT_ALLOWED
     assert program.add(generic(account="bea"), secret(b"x"))[0] == SUCCESS and asked() == 3
@@ -333,7 +334,8 @@ def test_a_prompt_that_is_dismissed(session, program):
 
 
 def test_a_deletion_asks_if_the_vault_cannot_read_what_matches(session, program):
-    """Before the first login it knows by which attributes an item was found, and nothing else."""
+    """Before the first login, the vault knows only by which attributes it found an item. So it cannot check the rest of
+    the query."""
     asked = answer_prompts(session, give_password(session))
     assert program.add(generic(), {"labl": "mine"}, secret(b"x"))[0] == SUCCESS
     assert session.logout().returncode == 0
@@ -353,7 +355,7 @@ def test_an_item_that_asks_for_the_person(session, program):
     assert program.copy({"class": "genp"}, SKIP, DATA) == (SUCCESS, data(b"y"))
     assert program.update(generic() | FAIL, secret(b"z")) == NOT_ALLOWED
     assert asked() == 0
-    # Each time.
+    # Each read asks again.
     assert program.read(generic()) == b"x" and program.read(generic()) == b"x" and asked() == 2
     assert program.update(generic(), secret(b"z")) == SUCCESS and asked() == 3
     assert program.read(generic()) == b"z"
@@ -365,7 +367,7 @@ def test_a_new_secret_is_not_there_before_what_it_asks_for(session, program):
     assert program.add(generic(), secret(b"for all"))[0] == SUCCESS
     assert program.update(generic(), secret(b"for the person") | guarded(PRESENCE)) == CANCELED and asked() == 1
     assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
-    # What it was, behind what it asks for now.
+    # The secret is still the old one, and now requires the person.
     answer_prompts(session, give_password(session))
     assert program.read(generic()) == b"for all"
     assert program.update(generic(), secret(b"for the person")) == SUCCESS
@@ -379,7 +381,7 @@ def test_one_answer_for_a_context_that_reads_again(session, program, another):
     before = program.descriptors()
     assert program.read(generic(), context) == b"x" and program.read(generic(), context) == b"x" and asked() == 1
     assert program.descriptors() > before
-    # Nobody else's.
+    # The answer does not serve other calls or other programs.
     assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     assert another().copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     program.invalidate("c")
@@ -457,7 +459,7 @@ def test_a_passphrase_that_the_program_brings(session, program):
     status, reference = program.add(generic(), secret(b"x"), guarded(PASSPHRASE), right, REFERENCE)
     assert status == SUCCESS and octets(reference).startswith(b"genp")
     assert program.add(generic(), secret(b"y"), guarded(PASSPHRASE), right)[0] == DUPLICATE
-    # The connection of a call that may ask ends with the call.
+    # Each call that may ask opens a connection, and closes it at its end.
     before = program.descriptors()
     for _ in range(3):
         assert program.read(generic(), right) == b"x"
@@ -472,7 +474,7 @@ def test_a_passphrase_that_the_program_brings(session, program):
 
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_passphrase_that_could_not_be_locked_is_told(session, keychain_caller, is_locked):  # noqa: F811
-    """By then there is enough memory for other secrets: only the context's own memory is refused."""
+    """The limit on locked memory then still suffices for other secrets. It refuses only the context's own memory."""
     assert session.login().returncode == 0
     errors = session.root / "errors"
     with errors.open("w") as file:
@@ -533,11 +535,11 @@ def test_a_child_has_a_connection_of_its_own(program):
     copied, added, crowd = program.in_child(copy, add, many)
     assert copied == {"status": SUCCESS, "result": data(b"x")} and added["status"] == SUCCESS
     assert all(answer == copied for answers in crowd["results"] for answer in answers)
-    # The parent's goes on.
+    # The parent's connection still works.
     assert program.read(generic(account="child")) == b"y"
 
 
-# MARK: who asks
+# MARK: access groups
 
 
 def test_access_groups(program, another):
@@ -583,7 +585,7 @@ def test_groups_of_a_file_that_cannot_be_read(session, program, keychain_caller,
     if how == "loop":
         file.symlink_to(file.name)
     else:
-        # The session is not root's, even where the tests are.
+        # The session's user is not root, even if root runs the tests.
         file.write_bytes(plistlib.dumps({"application-identifier": "TEAM.mailer"}))
         file.chmod(0)
     mailer = Program(session, own, LATCHKEY_ACCESS_GROUPS="TEAM.other")

@@ -1,8 +1,7 @@
-"""What the SecItem functions do, a row for each behaviour, against a real daemon with a real PAM login.
+"""The behavior of the SecItem functions with a real daemon and a real PAM login. Each behavior has a row.
 
-The statuses are Apple's numbers. A row names a behaviour, and is so written that breaking the behaviour breaks the row;
-conformance.py tells how rows are made. Those about the person, and about many at once, are in
-test_keychain_conformance_calls.py.
+The statuses are Apple's numbers. A row fails if its behavior breaks. conformance.py explains the form of a row. The
+rows about the person and about parallel calls are in test_keychain_conformance_calls.py.
 """
 
 import dataclasses
@@ -39,7 +38,8 @@ TOO_LARGE = -25302
 REF = {"r_Ref": True}
 NULL = {"null": True}
 
-# What tells two items of a class apart, with another value and an empty one for each. The access group is tried below.
+# The attributes that form the primary key of each class, each with another value and an empty one. Other rows test the
+# access group.
 KEYS = {
     "genp": {"svce": ("other", ""), "acct": ("bea", ""), "sync": (True, False)},
     "inet": {
@@ -48,7 +48,7 @@ KEYS = {
         "port": (8443, 0), "path": ("/other", ""), "sync": (True, False),
     },
 }
-# What does not.
+# Attributes outside the primary key.
 VALUES = {
     "labl": "Label", "desc": "what it is", "icmt": "why", "crtr": 7, "type": 8, "invi": 1, "nega": 1, "pdmn": "ck",
     "gena": data(b"generic"),
@@ -61,7 +61,7 @@ def without(query, key):
 
 
 def ofs(name):
-    """The values of classes that have it."""
+    """The classes that have this attribute."""
     return [each for each in ITEMS if name != "gena" or each == "genp"]
 
 
@@ -123,7 +123,7 @@ PRIMARY_KEYS = [
 
 THREE = (add(genp(acct="a"), secret(b"1")), add(genp(acct="b"), secret(b"2")), add(genp(acct="c"), secret(b"3")))
 GENERIC = {"class": "genp"}
-# The item that was changed last comes first, which is ours: Apple documents no order.
+# The item that was changed last comes first. This order is ours, because Apple documents none.
 LIMITS = [
     row("no limit is one, not in an array", *THREE, copy(GENERIC, DATA).gives(data(b"3"))),
     row("limit one", *THREE, copy(GENERIC, DATA, {"m_Limit": "m_LimitOne"}).gives(data(b"3"))),
@@ -158,7 +158,7 @@ LIMITS = [
             copy(GENERIC, ALL, DATA).gives([data(b"3"), data(b"2"), data(b"1")]))
         for limit in ("m_LimitOne", 1)
     ),
-    # iOS refuses it, a Mac accepts it, and it says what happens anyway.
+    # iOS refuses this query and macOS accepts it. The query states the default anyway.
     row("a deletion takes the limit of all", *THREE, add(genp("keep")), delete({"class": "genp", "svce": "mail"}, ALL),
         copy(GENERIC, ALL, ATTRIBUTES).gives([Has(svce="keep")])),
     row("a deletion is for good", *THREE, delete(genp(acct="a")), delete(genp(acct="a")).is_(NOT_FOUND)),
@@ -166,7 +166,7 @@ LIMITS = [
 
 BARE = ("class", "agrp", "sync", "pdmn", "accc", "svce", "acct", "cdat", "mdat")
 PASSWORD = data(b"the secret")
-# What comes back for data (d), attributes (a), persistent reference (p) and reference (r).
+# The result for each combination of data (d), attributes (a), persistent reference (p) and reference (r).
 RETURNS = {
     "": None,
     "d": PASSWORD,
@@ -289,7 +289,7 @@ VALUES_KEPT = [
 
 
 def everywhere(query, status):
-    """All four calls fail alike."""
+    """All four calls fail with this status."""
     return (
         add(query).is_(status), copy(query).is_(status), update(query, {"labl": "L"}).is_(status),
             delete(query).is_(status),
@@ -348,7 +348,8 @@ def of_classes(*classes):
 
 
 def locked(closed, silent):
-    """The rows of a locked state, in which those classes cannot be read; `silent` sees to it that nobody is asked."""
+    """The rows of a locked state, in which the `closed` classes are not readable. `silent` ensures that no prompt
+    appears."""
     wants = {"data": DATA, "attributes": ATTRIBUTES, "existence": {}, "reference": REFERENCE, "data of all": DATA | ALL}
     opened = [pdmn for pdmn in CLASSES if pdmn not in closed]
     early = closed[-1]

@@ -1,6 +1,7 @@
-"""More rows of what the SecItem functions do: who is asked, whose items they are, who else sees them, and what lasts.
+"""More rows about the SecItem functions: prompts, owners of items, visibility to other programs, and lifetimes.
 
-As in test_keychain_conformance.py. How often the person is asked is part of each row: never, where it does not say so.
+The form is that of test_keychain_conformance.py. Each row also checks the number of prompts, which is zero unless the
+row names another number.
 """
 
 import subprocess
@@ -188,7 +189,7 @@ BEHIND = [
         given=(add(genp(), secret(b"x")),), person=GIVES),
 ]  # fmt: skip
 
-# MARK: whose
+# MARK: access groups
 
 MISSING = MISSING_ENTITLEMENT
 
@@ -198,7 +199,7 @@ def groups(name):
 
 
 def without_groups(world):
-    """A file of entitlements that names none, and one that cannot be read."""
+    """The first file of entitlements names no group, and the second is unreadable."""
     for entitlements in ("<plist><dict/></plist>", "nonsense"):
         with world.copied(entitlements) as program:
             for call in ("add", "copy", "delete"):
@@ -207,7 +208,7 @@ def without_groups(world):
 
 
 def with_entitlements(world):
-    """Groups first, then the application itself."""
+    """The access groups come first, and then the application's own group."""
     text = "<key>application-identifier</key><string>TEAM.app</string>"
     text += "<key>keychain-access-groups</key><array><string>TEAM.first</string></array>"
     with world.copied(f'<plist version="1.0"><dict>{text}</dict></plist>') as program:
@@ -317,7 +318,7 @@ def lookup(value, *words):
 
 
 def label(text, **attributes):
-    """An item that everybody sees under this label."""
+    """Every program sees this item by its label."""
 
     def look(world):
         (path,), _ = world.peer.search(attributes)
@@ -332,7 +333,8 @@ def created(value, **attributes):
 
 
 def copied_by_others(world):
-    """Another client stores what has every attribute of an item of SecItemAdd's: no rule of ours is for it."""
+    """Another client copies all attributes of an item from SecItemAdd. The copy is allowed, because only our own calls
+    check for duplicates."""
     (path,), _ = world.peer.search({"service": "copied"})
     attributes = world.peer.get(path, ITEM, "Attributes")
     assert world.peer.create("y", attributes, replace=False) != path
@@ -427,7 +429,7 @@ def twenty_threads(world):
 
 
 def threads_of_their_own(world):
-    """Adds, reads, changes and deletes on sixteen threads at once: nothing gets into another's hands."""
+    """Sixteen threads add, read, change and delete at once. No thread gets another thread's item."""
     steps = [
         [add(genp(f"thread {number}"), secret(b"%d" % number)), *[copy(genp(f"thread {number}"), DATA)] * 5,
          update(genp(f"thread {number}"), secret(b"new")), delete(genp(f"thread {number}"))]
@@ -444,7 +446,7 @@ def calls(world, steps):
 
 
 def loop_of_glib(world):
-    """A program that calls from a handler of its own main loop, and has a connection of GLib's to the bus."""
+    """A handler of a GLib main loop makes the calls. The program also has its own GLib connection to the bus."""
     steps = [add(genp("loop"), secret(b"x")), copy(genp("loop"), DATA), delete(genp("loop"))]
     others = [calls(world, [copy(genp("loop"), {"acct": "nobody"})] * 10)] * 4
     answer = world.program("main").answer("loop", inside=calls(world, steps), calls=others)
@@ -454,14 +456,14 @@ def loop_of_glib(world):
 
 
 def child(world):
-    """A child of a fork has a connection of its own, and its parent keeps its."""
+    """The child of a fork gets its own connection, and the parent keeps its connection."""
     steps = [copy(genp("parent"), DATA), add(genp("child"), secret(b"y"))]
     copied, added = world.program("main").in_child(*calls(world, steps))
     assert copied["result"] == data(b"x") and added["status"] == SUCCESS
 
 
 def one_waits_for_the_person(world):
-    """The other threads do not wait for the one that waits for the person."""
+    """One thread waits for the person. The other threads do not wait."""
     world.hold()
     other = world.start("plain")
     try:
@@ -498,7 +500,7 @@ NOBODY = """
 
 
 def no_daemon(world):
-    """A bus on which nobody has the name, nor could be started."""
+    """On this bus, no program owns the Secret Service's name or could be started for it."""
     folder = world.session.root / "tmp"
     (folder / "bus.conf").write_text(textwrap.dedent(NOBODY.format(folder=folder)))
     bus = world.session.start("dbus-daemon", "--config-file", folder / "bus.conf", "--print-address=1", "--nofork",
@@ -516,7 +518,7 @@ def nothing_there(world, address):
     try:
         statuses = [program.answer(call, query=genp())["status"] for call in ("add", "copy", "delete")]
         assert [*statuses, program.update(genp(), {"labl": "L"})] == [NOT_AVAILABLE] * 4
-        # A mistake is the same mistake.
+        # A wrong query gives the same error as with a daemon.
         assert program.copy({"class": "such"})[0] == -25306
     finally:
         program.close()

@@ -1,4 +1,6 @@
-"""Rows of the SecItem functions where one code has several causes: the text for it names the cause, and what to do."""
+"""Some status codes of the SecItem functions have several causes. For each cause, the error text names the cause and
+the remedy.
+"""
 
 import pytest
 from support.conformance import (

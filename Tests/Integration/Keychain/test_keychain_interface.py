@@ -1,4 +1,6 @@
-"""org.latchkey.Keychain: one look at the vault, one item of a kind, all of a change or nothing."""
+"""org.latchkey.Keychain: a search is one call, the vault has one item for each key, and a change happens completely or
+not at all.
+"""
 
 import contextlib
 import itertools
@@ -53,7 +55,7 @@ LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 
 
 def fresh(**more):
-    """Attributes that no other item has."""
+    """Attributes that belong to no other item."""
     return {"test": uuid.uuid4().hex} | more
 
 
@@ -119,12 +121,12 @@ def test_secrets_in_the_same_answer(open_peer, shared_session):
     assert [item.state for item in answer.items] == [ASKS, READABLE, READABLE]
     assert answer.items[0].require == PRESENCE and answer.items[0].is_known
     assert find(peer, attributes, limit=2, session=peer.plain).secrets == dict([list(values.items())[1]])
-    # A session of somebody else's, and one that is none.
+    # First the transport session of another client, and then a path that is not a session.
     with another(shared_session) as other:
         assert refused(find, other, attributes, session=peer.plain) == NO_SESSION
     assert refused(find, peer, attributes, session=LOGIN) == NO_SESSION
     assert refused(read, peer, answer.items[0].identifier, session=LOGIN) == NO_SESSION
-    # Nothing was used up by looking.
+    # The searches did not use up the grant.
     with another(shared_session) as other:
         assert find(other, attributes).items[0].state == ASKS
     assert find(peer, attributes).items[0].path == asking
@@ -159,7 +161,8 @@ def test_by_its_identifier(session, peer):
     with another(session) as again:
         answer = read(again, identifier, session=again.plain)
         assert (answer.paths, answer.secrets) == ([item], {item: b"the secret"})
-        # The same number in another vault, another number, none that a vault has.
+        # The item's number with another vault's id, another number with this vault's id, and two identifiers that no
+        # vault has.
         for unknown in (identifier[:8] + bytes(16), second[:8] + identifier[8:], b"\xff" * 24, bytes(24)):
             assert read(again, unknown) == (False, [], {})
         again.call(item, ITEM, "Delete")
@@ -188,7 +191,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
         assert answer.secrets.get(item.path) == (None if told["Locked"] else f"secret {item.accessible}".encode())
         assert read(peer, item.identifier).items == [item]
     unknown = [item for item in answer.items if not item.is_known]
-    # Labels depend on less than secrets do.
+    # The keys of labels are available in more states than the keys of secrets.
     expected = {"sealed": CLASSES[:5], "collection locked": CLASSES}.get(state, ["when-passcode-set-this-device-only"])
     assert [item.accessible for item in unknown] == expected[::-1]
     assert all((item.attributes, item.label, item.require) == ({}, "", "") for item in unknown)
@@ -196,7 +199,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
 
 def test_before_there_is_a_vault(new_session):
     with another(new_session) as peer:
-        # Nothing is stored, and to store something the person is asked.
+        # The vault is empty. Storing needs a prompt.
         assert find(peer, {"k": "v"}).items == [] and read(peer, bytes(24)).items == []
         assert refused(add, peer, "secret", {"k": "v"}) == IS_LOCKED
 
@@ -214,7 +217,7 @@ def test_a_damaged_item_keeps_no_other_from_being_found(session, peer):
         assert find(again, common).paths == [items[2][0], items[0][0]]
         assert find(again, common, limit=2, session=again.plain).secrets == {items[0][0]: b"secret 0", items[2][0]: b"secret 2"}
         assert refused(find, again, {"n": "1"}) == DAMAGED and refused(read, again, items[1][1]) == DAMAGED
-        # Nothing is certain any more: neither that there is none, nor that there is no other.
+        # The vault cannot tell whether an item exists or whether it is the only one.
         assert refused(find, again, fresh()) == DAMAGED and refused(read, again, bytes(24)) == DAMAGED
         assert refused(add, again, "x", fresh()) == DAMAGED
         assert refused(update, again, (items[0][0], {"label": "x"})) == DAMAGED
@@ -233,12 +236,13 @@ def test_one_item_of_a_kind(session, peer):
     with another(session) as other:
         for attributes in (kind, {**kind, "more": "2"}):
             assert refused(add, other, "another", attributes, kind) == DUPLICATE
-    # Others stand beside it, and what clients that know nothing of this store.
+    # Items with further attributes may exist beside the item. Clients that do not use this interface may store more of
+    # them.
     add(peer, "beside", {**kind, "more": "2"}, {**kind, "more": "2"})
     assert peer.create("replaced", {**kind, "more": "1"}) == item and peer.read(item) == b"replaced"
     beside = peer.create("by CreateItem", {**kind, "more": "1"}, replace=False)
     assert len(find(peer, kind).items) == 3
-    # The item by CreateItem is a duplicate as well.
+    # An item from CreateItem counts as a duplicate too.
     peer.call(item, ITEM, "Delete")
     assert refused(add, peer, "another", {**kind, "more": "1"}) == DUPLICATE
     peer.call(beside, ITEM, "Delete")
@@ -251,7 +255,7 @@ def test_where_it_stands_makes_no_difference(open_peer, shared_session):
     place = new_collection(peer)
     peer.create("elsewhere", kind, collection=place)
     assert refused(add, peer, "another", kind) == DUPLICATE
-    # The item is a duplicate even in a locked collection.
+    # The item counts as a duplicate even in a locked collection.
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [place])
     assert refused(add, peer, "another", kind) == DUPLICATE
     assert shared_session.login().returncode == 0
@@ -282,7 +286,7 @@ def test_twenty_clients_at_once(open_peer, shared_session):
             for peer, arguments in calls:
                 peer.bus.call(
                     SECRETS, ROOT, KEYCHAIN, "Add", arguments, None, Gio.DBusCallFlags.NONE, int(seconds(LIMIT) * 1000), None, answered)
-            # Each of them has a time limit.
+            # Each call has its own time limit.
             while len(answers) < 20:
                 GLib.MainContext.default().iteration(True)
             won = [answer for answer in answers if answer != DUPLICATE]
@@ -290,7 +294,7 @@ def test_twenty_clients_at_once(open_peer, shared_session):
 
 
 def test_behind_the_locked_screen(session, peer):
-    """As with CreateItem, a class that takes new items behind the lock takes them here, too."""
+    """As with CreateItem, some classes accept new items behind the lock."""
     kind = fresh()
     session.lock()
     item, _, _ = add(peer, "secret", kind)
@@ -305,7 +309,7 @@ def test_behind_the_locked_screen(session, peer):
 
 
 def pair(peer, **more):
-    """Two items with what each alone may have."""
+    """Two items, each with its own attributes."""
     kinds = [fresh(**more), fresh(**more)]
     return [add(peer, f"secret {number}", kind, label=f"Item {number}")[0] for number, kind in enumerate(kinds)], kinds
 
@@ -316,7 +320,7 @@ def state_of(peer, *paths):
 
 def test_several_items_change(open_peer):
     peer = open_peer
-    # Other attributes leave none of these.
+    # The new attributes replace all old ones.
     items, kinds = pair(peer, old="x")
     other = [fresh(), fresh()]
     peer.listen()
@@ -331,12 +335,12 @@ def test_several_items_change(open_peer):
     assert [peer.wait_for_member("ItemChanged")] and {s[3][0] for s in peer.signals if s[2] == "ItemChanged"} == set(items)
     assert peer.property_changes(items[0])[0].keys() == {"Label", "Modified"}
     assert peer.property_changes(items[1])[0].keys() == {"Attributes", "Modified"}
-    # One secret for all, and only that.
+    # The change sets one secret for all items, and nothing else.
     update(peer, (items[0], {}), (items[1], {"label": "Second"}), value="the same", content_type="text/x-test")
     assert state_of(peer, *items) == [("New label", kinds[0], b"the same"), ("Second", other[1], b"the same")]
     answer = peer.raw(items[0], ITEM, "GetSecret", GLib.Variant("(o)", (peer.plain,)))
     assert answer.get_child_value(0).get_child_value(3).unpack() == "text/x-test"
-    # The empty secret is a secret, too.
+    # The empty secret is valid too.
     update(peer, (items[0], {}), value="")
     assert peer.read(items[0]) == b"" and peer.read(items[1]) == b"the same"
 
@@ -369,7 +373,7 @@ def test_a_duplicate_among_them_leaves_all(open_peer, value, way):
     elif way == "each other":
         changes = [(item, {"attributes": {**free, "n": n}, "unique": free}) for n, item in enumerate_text(first, second)]
     else:
-        # Neither item has the key, and both changes claim it.
+        # No item has this key yet, but both changes claim it.
         changes = [(first, {"unique": free}), (second, {"unique": free})]
     assert refused(update, peer, *changes, value=value) == DUPLICATE
     assert state_of(peer, first, second, third) == before
@@ -400,7 +404,7 @@ def test_one_that_is_locked_leaves_all(session, peer):
 
 @pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
 def test_deleting_needs_no_key(session, peer, state):
-    """Locked items are deleted, as on Apple's systems, but for clients of this interface alone."""
+    """As on Apple's systems, a client may delete locked items. Only this interface allows that."""
     add(peer, "one", attributes := fresh())
     bring_to(state, session, peer)
     [item] = find(peer, attributes).items
@@ -423,14 +427,14 @@ def test_many_are_deleted_at_once(open_peer):
         ((items[0], (paths[1], bytes(23))), INVALID),
     ):  # fmt: skip
         assert refused(delete, peer, *wrong) == error
-    # Another vault's items may have these paths and numbers.
+    # An item of another vault may have the same path and number.
     for at in (0, 7, 8, 23):
         other = bytearray(items[0].identifier)
         other[at] ^= 1
         assert delete(peer, (paths[0], bytes(other))) == 0
     assert delete(peer, (paths[0], items[1].identifier)) == 0
     assert find(peer, common).paths == paths
-    # What is not there, and what is there already, counts for nothing.
+    # The count leaves out missing items and paths that occur twice.
     nothing = [(path, items[0].identifier) for path in (LOGIN, NOTHING, f"{LOGIN}/987654321")]
     assert delete(peer, *items[1:4], items[1], *nothing) == 3
     assert find(peer, common).paths == [paths[0], paths[4]]
@@ -462,7 +466,7 @@ def test_one_that_is_not_there_leaves_all(open_peer):
 
 
 def test_too_much_at_once(open_peer):
-    """What is sealed waits in memory until all of it is: that has an end."""
+    """The sealed values of one change wait in memory together, so their total size is limited."""
     peer, common = open_peer, fresh()
     items = [peer.create("small", {**common, "n": str(number)}) for number in range(3)]
     assert refused(update, peer, *[(item, {}) for item in items], value="x" * (24 << 20)) == LIMITS
@@ -473,7 +477,7 @@ def test_too_much_at_once(open_peer):
 
 
 def test_more_attributes_than_a_search_or_a_key_has(open_peer):
-    """A lock waits for the end of it."""
+    """A lock waits for the end of the call, so the number of attributes is limited."""
     peer = open_peer
     many = {f"name {number}": "x" for number in range(1024)}
     assert find(peer, many).items == []
@@ -522,7 +526,7 @@ def test_wrong_changes(open_peer):
         {"attributes": kind, "unique": fresh()}, {"unique": {"latchkey:accessible": "always"}},
     ):  # fmt: skip
         assert refused(update, peer, (item, {"label": "changed"} | named)) == INVALID
-    # Without has_secret nobody looks at the secret.
+    # Without has_secret, the daemon ignores the secret.
     assert peer.get(item, ITEM, "Label") == "Item 0"
     with another(peer.session) as other:
         foreign = GLib.Variant.new_tuple(

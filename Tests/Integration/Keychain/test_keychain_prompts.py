@@ -1,4 +1,6 @@
-"""org.latchkey.Prompt: a program says what it wants a prompt for, brings the item's passphrase, and is told how it ended."""
+"""org.latchkey.Prompt: a program gives the reason for a prompt and the item's passphrase, and learns how the prompt
+ended.
+"""
 
 import os
 import secrets
@@ -36,7 +38,7 @@ def peer(windows, session):
 
 
 def new(peer, require=PASSPHRASE, passphrase=BANK, kind=KIND):
-    """An item whose passphrase the program brought: its path."""
+    """An item whose passphrase the program gave. Returns the path."""
     path, identifier, asked = add(peer, "the secret", {**kind, REQUIRE: require}, kind, label="Bank")
     assert (path, identifier) == (NOTHING, b"") and asked != NOTHING
     done = prompt(peer, asked, passphrase)
@@ -45,7 +47,7 @@ def new(peer, require=PASSPHRASE, passphrase=BANK, kind=KIND):
 
 
 def unlock(peer, item, passphrase=None, **texts):
-    """How it ended."""
+    """The outcome of an unlock."""
     return prompt(peer, peer.unlock(item)[1], passphrase, **texts).outcome
 
 
@@ -59,7 +61,7 @@ def test_nobody_is_asked(peer, windows, session):
     assert find(peer, KIND, session=peer.plain).secrets == {item: b"the secret"}
     assert find(peer, KIND, session=peer.plain).secrets == {}
     assert windows.take() == ""
-    # The passphrase is the item's own, and a person could type it as well.
+    # The passphrase belongs to the item, so a person can type it as well.
     windows.answer(BANK)
     assert unlock(peer, item) == "accepted" and peer.read(item) == b"the secret"
     assert 'Enter the passphrase of the item "Bank"' in windows.take()
@@ -71,7 +73,7 @@ def test_a_wrong_one_is_tried_once(peer, windows, session):
     assert unlock(peer, item, "something else") == "refused"
     assert find(peer, KIND, session=peer.plain).items[0].state == ASKS
     assert windows.take() == "", "a person was asked in its place"
-    # Each counts once: one more, and programs would have to wait.
+    # Each wrong passphrase counts once. One more would make the programs wait.
     assert [unlock(peer, item, "something else") for _ in range(3)] == ["refused"] * 3
     assert unlock(peer, item, BANK) == "accepted" and peer.read(item) == b"the secret"
 
@@ -79,12 +81,13 @@ def test_a_wrong_one_is_tried_once(peer, windows, session):
 def test_the_person_is_asked_for_the_rest(peer, windows, session):
     item = new(peer, require=f"{PRESENCE},{PASSPHRASE}")
     assert windows.take() == ""
-    # Who may try again there, as ever.
+    # The person may still try again.
     windows.answer("wrong", session.password)
     assert unlock(peer, item, BANK) == "accepted" and peer.read(item) == b"the secret"
     shown = windows.take()
     assert shown.count("GETPIN") == 2 and "login password" in shown and "assphrase of" not in shown
-    # The passphrase is none for that question, nor the other way round.
+    # The program's passphrase does not answer the question of another module. An answer to that question is not the
+    # passphrase.
     stack(session, "latchkey-item", "auth required pam_unix.so\naccount required pam_permit.so\n")
     windows.answer(session.password)
     assert unlock(peer, item, BANK) == "dismissed"
@@ -92,7 +95,7 @@ def test_the_person_is_asked_for_the_rest(peer, windows, session):
 
 
 def test_it_is_for_no_other_question(peer, windows, session):
-    """A program brings the login password as the passphrase, to have it tried."""
+    """A program gives the login password as the passphrase, to find out whether it is right."""
     item = peer.create("the secret", {"k": "w", REQUIRE: PRESENCE})
     windows.answer("wrong", "wrong", "wrong")
     assert unlock(peer, item, session.password) == "refused"
@@ -100,7 +103,7 @@ def test_it_is_for_no_other_question(peer, windows, session):
     session.lock()
     windows.answer()
     assert unlock(peer, LOGIN, session.password) == "dismissed" and windows.take().count("GETPIN") == 1
-    # The same holds if such a module stands in the stack of passphrases, and asks in the same words.
+    # The passphrase also stays unused if such a module is in the stack of passphrases and asks in the same words.
     assert session.locker().returncode == 0
     mine = new(peer, passphrase=session.password)
     stack(session, "latchkey-item", "auth required pam_unix.so\naccount required pam_permit.so\n")
@@ -108,7 +111,8 @@ def test_it_is_for_no_other_question(peer, windows, session):
 
 
 def test_only_where_something_else_is_shown_it_is_agreed_to(peer, windows, session):
-    """A condition that accepts by itself was not meant for this, with or without a passphrase."""
+    """The stack of this condition accepts without a question. So the prompt shows a dialog that the person must
+    confirm, with or without a passphrase."""
     stack(session, "latchkey-presence", PERMIT)
     item = new(peer, require=f"{PRESENCE},{PASSPHRASE}")
     assert unlock(peer, item, BANK) == "dismissed" and "CONFIRM" in windows.take()
@@ -124,7 +128,7 @@ def test_several_items_of_one_prompt(peer, windows):
 
 
 def test_the_session_is_locked_first(peer, windows, session):
-    """The person opens the session; the passphrase waits for its own question."""
+    """The person unlocks the session. The passphrase waits for the question about the item."""
     item = new(peer)
     session.lock()
     windows.answer(session.password)
@@ -134,7 +138,8 @@ def test_the_session_is_locked_first(peer, windows, session):
 
 
 def test_it_opens_nothing_for_another_question(peer, windows, session):
-    """It opens neither another client's question about the same item, nor one of the same client that came without it."""
+    """The passphrase answers only its own prompt. It does not answer another client's prompt about the item, nor an
+    earlier prompt of the same client."""
     item = new(peer)
     other = Peer(session)
     asked = [ToldPrompt(one, one.unlock(item)[1], passphrase) for one, passphrase in ((peer, None), (other, None), (peer, BANK))]
@@ -151,11 +156,11 @@ def test_a_change_of_what_it_asks_for(peer, windows):
     assert access(peer, item)[1] == PASSPHRASE
     assert prompt(peer, change(peer, item, require=""), BANK).outcome == "accepted"
     assert access(peer, item)[1] == "" and peer.read(item) == b"the secret"
-    # Where it asked for none, it is the one that it gets.
+    # If the item had no passphrase, the given one becomes the item's passphrase.
     assert prompt(peer, change(peer, item, require=PASSPHRASE), "a new one").outcome == "accepted"
     assert unlock(peer, item, "a new one") == "accepted" and peer.read(item) == b"the secret"
     assert windows.take() == ""
-    # Both are asked for: it is the former, and the person chooses the other.
+    # The change needs the old and a new passphrase. The given one is the old one, and the person chooses the new one.
     windows.answer("chosen", "chosen")
     assert prompt(peer, change(peer, item, new=True), "a new one").outcome == "accepted"
     assert "Choose a passphrase" in windows.take()
@@ -178,7 +183,7 @@ def test_another_has_it_meanwhile(peer, windows, session):
     assert (done.outcome, done.dismissed, done.result) == ("duplicate", True, NOTHING)
     assert find(peer, KIND).paths == [first]
     assert refused(add, peer, "the secret", {**KIND, REQUIRE: PASSPHRASE}, KIND) == DUPLICATE
-    # Two that wait for their passphrases.
+    # Two new items wait for their passphrases.
     kind = {"k": "w"}
     waiting = [add(peer, str(number), {**kind, REQUIRE: PASSPHRASE}, kind)[2] for number in range(2)]
     outcomes = [prompt(peer, path, BANK).outcome for path in reversed(waiting)]
@@ -209,7 +214,7 @@ def test_it_is_told_how_it_ended(peer, windows, session):
 
 
 def waiting(peer, kind={"k": "w"}):  # noqa: B006
-    """The prompt of an item that waits for its passphrase."""
+    """The prompt of a new item that waits for its passphrase."""
     return add(peer, "x", {**kind, REQUIRE: PASSPHRASE}, kind)[2]
 
 
@@ -221,7 +226,7 @@ def behind_a_locker(session, peer):
 def test_it_is_taken_away(peer, windows, session):
     item = new(peer)
     behind_a_locker(session, peer)
-    # Nothing is done there, with or without a person.
+    # In this state the prompt does nothing, with or without a person.
     for question in (waiting(peer), peer.unlock(item)[1]):
         told = ToldPrompt(peer, question, BANK)
         peer.listen(0.3)
@@ -254,7 +259,7 @@ def test_who_asks_as_the_specification_says_is_told_nothing_else(peer, windows):
     assert [signal for signal in peer.listen(0.1) if signal[1] == TOLD_PROMPT] == []
 
 
-# MARK: what is said of it
+# MARK: texts of a prompt
 
 
 @pytest.mark.parametrize("reason, shown", [
@@ -287,7 +292,7 @@ def test_wrong_options(peer, windows, session):
     assert begin(passphrase=peer.secret(BANK, other.plain)) == NO_SESSION
     assert other.error(asked, TOLD_PROMPT, "Prompt", "(a{sv})", {}) == ACCESS_DENIED
     other.close()
-    # The prompt itself counts once, all the same.
+    # The failed calls did not use up the prompt, but each prompt begins only once.
     told = ToldPrompt(peer, asked, BANK)
     assert begin() == ALREADY and peer.error(asked, PROMPT, "Prompt", "(s)", "") == ALREADY
     assert told.end() == "accepted"
@@ -313,7 +318,7 @@ def test_nothing_of_it_is_left_in_memory(session, windows, end):
     if end in ("right", "wrong"):
         assert unlock(peer, item, right if end == "right" else wrong) == ("accepted" if end == "right" else "refused")
     else:
-        # Behind a locker it waits, and there it is: the scan would find what is left.
+        # Behind a locker, the prompt keeps the passphrase in memory. This also shows that the scan can find it.
         behind_a_locker(session, peer)
         told = ToldPrompt(peer, waiting(peer) if end == "locked" else peer.unlock(item)[1], right)
         assert seen() == {"right"}
@@ -325,7 +330,7 @@ def test_nothing_of_it_is_left_in_memory(session, windows, end):
             peer.close()
         assert end == "client gone" or told.end() == "withdrawn"
     wait_until(lambda: prompters(session) == [] and helpers(session) == [], "the end of what asked")
-    # The locker was the client's, too: where its end is heard first, the prompt is on the screen for a moment.
+    # The client was the locker too. If the daemon notices the end of the locker first, the prompt appears for a moment.
     wait_until(
         lambda: not set(scan(session.daemon_pid(), needles)) and prompters(session) == [] and helpers(session) == [],
         "the end of what was given")

@@ -1,4 +1,6 @@
-"""The notification of the first login: shown once, where somebody shows notifications, and only if it is true."""
+"""The notification of the first login. The daemon shows it once, if its text is true and a program can show
+notifications.
+"""
 
 import sqlite3
 import stat
@@ -21,17 +23,17 @@ STORES = {
 
 
 def leave(session, path, content="what nobody reads"):
-    """Makes a file in the home folder, whose last read was long ago."""
+    """Makes a file in the home folder, and sets its last access to a time long ago."""
     script = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1" && touch -a -d @1 "$1"'
     session.run("sh", "-c", script, "sh", session.home / path, content, check=True)
 
 
 def the_one(notifications):
-    """Title and text of the only one that was shown."""
+    """Checks that exactly one notification was shown, and returns its text."""
     wait_until(notifications.look, "the notification")
     ((title, text),) = notifications.shown
     assert title == "Latchkey keeps your secrets now" and "'latchkey switch --back'" in text
-    # Where markup is understood.
+    # Some notification servers understand markup, so the text contains no characters of markup.
     assert not set("<>&") & set(title + text)
     return text
 
@@ -42,7 +44,7 @@ def test_a_keyring_that_waits_is_told_of_with_what_ends_that(new_session, notifi
     keyring = session.start("gnome-keyring-daemon", "--foreground", "--components=secrets")
     queue = ["busctl", "--user", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ListQueuedOwners", "s", SECRETS]
     wait_until(lambda: session.run(*queue).stdout.startswith("as 2 "), "gnome-keyring, which waits")
-    # Any program that comes has the daemon look who waits.
+    # When any program appears on the bus, the daemon looks up who waits for the name.
     other = Peer(session)
     other.bus.call_sync(*DRIVER, "RequestName", GLib.Variant("(su)", ("org.example.Other", 0)), None, 0, 10000, None)
     try:
@@ -77,7 +79,7 @@ def test_once_and_never_again(new_session, notifications):
 def test_former_secrets_are_named_and_not_read(new_session, notifications, paths):
     for path in paths:
         leave(new_session, path)
-    # No keyring has these names, or there is nothing in it.
+    # These files do not have the names of keyrings, or are empty.
     leave(new_session, ".local/share/keyrings/user.keystore")
     leave(new_session, ".local/share/keyrings/empty.keyring", "")
     leave(new_session, ".local/share/kwalletd/kdewallet.salt")
@@ -95,7 +97,7 @@ def test_a_desktop_that_comes_later(new_session):
     session.status()
     assert not (session.home / MARKER).parent.exists()
     session.logout()
-    # A login without a desktop was none at which it could be shown.
+    # The first login had no desktop, so it could not show the notification.
     session.login()
     notifications = Notifications(session)
     the_one(notifications)

@@ -1,5 +1,6 @@
-"""The helper is held between the password and its hello to the daemon, as on a very slow machine. What locks meanwhile is
-later than the password."""
+"""The test stops the helper between the password and the helper's hello to the daemon, as on a very slow machine. A
+lock that comes meanwhile is later than the password.
+"""
 
 import os
 import pathlib
@@ -28,14 +29,14 @@ def locked(session, logind):
 
 
 def helper_of(session, service):
-    """What the module starts in a service."""
+    """The helper program that the module starts for a service."""
     words = (session.root / "pam.d" / service).read_text().split()
     (program,) = {word[7:] for word in words if word.startswith("helper=")}
     return program
 
 
 class Held:
-    """A program that a service starts, and that stops before it begins: the helper, or what runs before the module."""
+    """A program that stops before its first step: the helper, or a program that runs before the module."""
 
     def __init__(self, session, service, before_module=False):
         file, program = session.root / "pam.d" / service, helper_of(session, service)
@@ -74,7 +75,7 @@ def lock(session, _logind):
 
 
 def lock_screen(session, logind):
-    """Locks the screen and unlocks it again, because nothing is lifted behind a locker in any case."""
+    """Locks and unlocks the screen. While the screen is locked, no password lifts a lock."""
     for is_locked in (True, False):
         logind.show_locked(is_locked)
         wait_until(lambda: session.status()["locker_up"] == is_locked, "the locker's word")
@@ -138,7 +139,7 @@ def test_the_passphrase_of_a_collection(session, is_locked):
 @as_root
 @EVENTS
 def test_a_login_that_waits_no_longer(locked, logind, event):
-    """Its keys come later than anybody waits, and open the vault all the same."""
+    """The login's keys come after its timeout. They still open the vault."""
     request = Login.request(
         types.SimpleNamespace(home=locked.home, runtime=locked.runtime, shadow="", services="", device=""), AUTHENTICATE,
         token=locked.password, user=locked.user, service="i3lock")

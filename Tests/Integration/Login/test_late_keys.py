@@ -1,4 +1,4 @@
-"""Keys that were on their way while something was locked, and the helpers of one login that make them."""
+"""A lock comes after the password and before the keys. The tests also cover several helpers of one login."""
 
 import pytest
 from support.control import (
@@ -18,34 +18,35 @@ def opened(session):
 
 
 def lock_collection(session):
-    """By itself: beside the session's state."""
+    """Locks only the collection, and not the session."""
     peer = Peer(session)
     assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN]) == ([LOGIN], NOTHING)
     peer.close()
 
 
 def begin(session, **fields):
-    """A helper that has told of its password, and is wanted to bring keys."""
+    """A helper that has announced its password. The daemon has asked it for keys."""
     helper = Control(session)
     assert helper.ask(hello(**fields))[:3] == packet(HELLO, bytes([KEYS]))
     return helper
 
 
 def deliver(session, helper, outcome=LIVE):
-    """The keys that the password gives."""
+    """Sends the keys that the password opens."""
     keybag = Keybag((session.vault / "keybag").read_bytes(), session.password)
     tiers = keybag.tiers[1, "A"] + keybag.tiers[1, "C"]
     assert helper.ask_sealed(keys(keybag.id, keybag.generation, tiers=tiers))[:3] == packet(UNLOCK, bytes([outcome]))
     helper.close()
 
 
-# A moment that no clock has reached. It is the present one: a later lock stays all the same.
+# A moment in the future. The daemon takes it for the present, so a later lock still counts.
 FUTURE = 2**64 - 1
 
 
 @pytest.mark.parametrize("when", ["before", "before the hello", "meanwhile", "meanwhile, with a moment in the future"])
 def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
-    """What was locked before the password was given opens with it; what was locked later does not."""
+    """The keys open a collection that was locked before the password. A collection that was locked after the password
+    stays locked."""
     opened.lock()
     given = now() if when == "before the hello" else None
     if when.startswith("before"):
@@ -59,7 +60,7 @@ def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
 
 
 def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened, logind):
-    """The keys wait for a locker to go."""
+    """The keys wait for the end of the locker."""
     opened.restart()
     wait_until(logind.holds, "the delay lock")
     logind.show_locked(True)
@@ -73,7 +74,7 @@ def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened, log
 
 @pytest.mark.parametrize("what", ["item", "collection"])
 def test_what_was_locked_once_more_stays_so(opened, what):
-    """The second time is later than the password."""
+    """The second lock is later than the password."""
     peer = Peer(opened)
     ((item,), _) = peer.call(ROOT, SERVICE, "SearchItems", "(a{ss})", {"app": "default"})
     path = item if what == "item" else LOGIN
@@ -83,7 +84,7 @@ def test_what_was_locked_once_more_stays_so(opened, what):
         given = given or now()
     deliver(opened, begin(opened, service="latchkey-unlock", given=given))
     assert opened.lookup("app", "default") is None
-    # A password that was given after both unlocks it.
+    # A password after both locks opens the collection.
     deliver(opened, begin(opened, service="latchkey-unlock"))
     assert opened.lookup("app", "default") == "of default"
     peer.close()
@@ -96,7 +97,7 @@ def test_a_lock_between_the_password_and_its_hello_stays(opened, service):
     opened.lock()
     deliver(opened, begin(opened, service=service, given=given), NOT_NOW)
     assert opened.status()["state"] == "locked"
-    # A password that was given after the lock lifts it, however late its hello is.
+    # A password after the lock ends the lock, even if its hello comes very late.
     deliver(opened, begin(opened, service=service))
     assert opened.status()["state"] == "unlocked"
 
@@ -111,10 +112,11 @@ def test_the_end_of_the_last_session_between_the_password_and_its_hello_wins(ope
 
 
 def test_a_beginning_that_is_reported_after_its_end_is_not_counted(opened):
-    """Where no logind reports sessions. Nothing would report that end again, and the vault would stay unlocked after the next logout."""
+    """No logind reports sessions. The end of the second session was reported before its beginning, and would not be
+    reported again. If the beginning counted, the vault would stay unlocked after the next logout."""
     given = now()
     assert opened.logout().returncode == 0
-    # Another one, whose helper was held until its own end had been reported.
+    # The second session's helper was held until the session's end had been reported.
     for told in (hello(stage=CLOSE_SESSION), hello(stage=OPEN_SESSION, given=given)):
         helper = Control(opened)
         helper.ask(told)
@@ -135,7 +137,7 @@ def test_a_session_whose_end_was_reported_first_wants_no_keys(session):
 
 
 def test_a_daemon_that_began_long_after_the_password_wants_no_keys(opened):
-    """Such a daemon does not know whether a lock came before it began."""
+    """The daemon started after the password, so it does not know whether a lock came in between."""
     given = now()
     opened.restart()
     for moment, answer in ((0, LATE), (given, KEYS)):
@@ -155,7 +157,8 @@ def test_a_logins_second_helper_ends_its_first(opened):
 
 @pytest.mark.night("login")
 def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
-    """The second helper is wanted for the collection that is locked by itself. The first one lifts the lock of the session."""
+    """The daemon wants keys of the second helper for the collection with an explicit lock. The first helper's keys end
+    the lock of the session."""
     lock_collection(opened)
     opened.lock()
     first = begin(opened)
@@ -169,7 +172,7 @@ def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("what", ["latchkey lock", "the last logout"])
 def test_a_helper_that_works_for_a_command_ends_as_well(opened, what):
-    """Such a helper has the password, too: it makes a recovery code, or a session's protector."""
+    """Such a helper also has the password, for a recovery code or a session's protector."""
     helper = Control(opened)
     assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
     assert not helper.is_over()

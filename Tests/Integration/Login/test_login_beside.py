@@ -1,4 +1,4 @@
-"""A login goes on before its keys are there. What its session's programs ask meanwhile waits for them."""
+"""A login completes before its keys arrive. Calls of the session's programs wait for the keys."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ LOCKED = ("busctl", "--user", "get-property", "org.freedesktop.secrets", LOGIN, 
 
 @pytest.fixture
 def sealed(session):
-    """With an item, after the last logout."""
+    """A session with an item, after its last logout."""
     assert session.login().returncode == 0
     session.store("the secret", "k", "v")
     assert session.logout().returncode == 0
@@ -27,7 +27,7 @@ def sealed(session):
 
 
 def begin(session, **fields):
-    """A helper of a login, which is wanted to bring keys, and works on them for as long as it is connected."""
+    """A login's helper that the daemon has asked for keys. The helper works until its connection ends."""
     helper = Control(session)
     assert helper.ask(hello(stage=OPEN_SESSION, **fields))[:3] == packet(HELLO, bytes([KEYS]))
     return helper
@@ -35,7 +35,7 @@ def begin(session, **fields):
 
 def started(session, *command):
     program = session.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # A program that is not held back has its answer by then, or waits at a prompt for ever.
+    # By then, a call that does not wait has its answer, or shows a prompt that nobody answers.
     time.sleep(1)
     return program
 
@@ -49,7 +49,7 @@ def started(session, *command):
 def test_the_first_question_waits_for_the_keys(sealed, command, expected):
     helper = begin(sealed)
     program = started(sealed, *command)
-    # Whichever helper brings them.
+    # The keys of any helper end the wait.
     assert sealed.login().returncode == 0
     told, complaints = program.communicate(timeout=seconds(30))
     assert expected in told.replace(" : ", ":").replace(": ", ":"), (told, complaints)
@@ -57,7 +57,7 @@ def test_the_first_question_waits_for_the_keys(sealed, command, expected):
 
 
 def test_it_is_answered_where_no_keys_come(sealed):
-    """As after a wrong password."""
+    """The helper brings no keys, as after a wrong password."""
     helper = begin(sealed)
     program = started(sealed, "latchkey", "status", "--json")
     helper.close()
@@ -76,7 +76,7 @@ def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
     peer = Peer(sealed)
     assert peer.call(ROOT, SERVICE, "Unlock", "(ao)", [LOGIN])[1] != NOTHING
     peer.close()
-    # Any program of the user can say that it is one. The next login has its hold nevertheless.
+    # Any program of the user can claim to be a helper. The claim does not stop the next login.
     other = begin(sealed)
     program = started(sealed, *LOCKED)
     assert sealed.login().returncode == 0
@@ -86,7 +86,7 @@ def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
 
 
 def test_the_name_is_claimed_though_the_bus_waits(sealed):
-    """Otherwise another provider would get the name. A program that asks for secrets waits for the name at the bus."""
+    """Without the claim, another provider would get the name. A program's call then waits at the bus."""
     bus = sealed.owner("org.freedesktop.DBus")
     command = pathlib.Path(f"/proc/{sealed.daemon_pid()}/cmdline").read_text().split("\0")[:-1]
     sealed.stop_daemon()
@@ -106,7 +106,7 @@ def test_the_name_is_claimed_though_the_bus_waits(sealed):
 
 
 def first_helper(session):
-    """A helper of a login that comes as soon as the daemon is there."""
+    """A login's helper that connects as soon as the daemon listens."""
     limit = Limit(30)
     while True:
         with contextlib.suppress(OSError, AssertionError):
@@ -116,7 +116,7 @@ def first_helper(session):
 
 
 def test_a_lock_of_the_screen_is_heard_though_the_bus_waits(sealed, logind):
-    """logind's words come by a connection of their own."""
+    """The daemon hears logind on another connection."""
     helper = begin(sealed)
     logind.show_locked(True)
     wait_until(lambda: sealed.status()["locker_up"], "logind's word")

@@ -1,5 +1,6 @@
-"""If there is no vault yet, because nobody logged in with a password: programs find nothing, and the first one that
-stores something has the person asked for the login password, which creates the vault once PAM has accepted it."""
+"""No vault exists, because no login had a password. Programs find nothing. The first program that stores an item causes
+a prompt for the login password. After PAM has accepted the password, the vault is created.
+"""
 
 import contextlib
 import json
@@ -29,7 +30,7 @@ KEYS = ["service", "mail"]
 
 @pytest.fixture
 def session(new_session):
-    """Somebody who is logged in, and gave no password."""
+    """A session whose login had no password."""
     ask_on_terminals(new_session)
     assert new_session.login_without_password().returncode == 0
     assert not new_session.vault.exists()
@@ -44,7 +45,7 @@ def peer(session):
 
 
 def store(session, secret="open sesame"):
-    """secret-tool on a terminal, with the secret from elsewhere."""
+    """Runs secret-tool on a terminal. The secret comes through a pipe."""
     return Person(session, "sh", "-c", f"printf '{secret}' | " + " ".join(STORE))
 
 
@@ -58,13 +59,13 @@ def assert_nothing(session):
 
 
 def line(session, *lines):
-    """Puts these lines in front of the module's, which is the last one, into the service of prompts."""
+    """Replaces the service of the prompts by these lines. MODULE stands for the module with its options."""
     service = session.root / "pam.d/latchkey-unlock"
     module = next(one for one in service.read_text().splitlines() if "pam_latchkey" in one and one.startswith("auth"))
     service.write_text("\n".join(one.replace("MODULE", module.split(None, 2)[2]) for one in lines) + "\n")
 
 
-# ---- what there is to see ----
+# ---- calls without a vault ----
 
 
 def test_programs_find_nothing_and_that_is_the_truth(session, peer):
@@ -79,7 +80,7 @@ def test_programs_find_nothing_and_that_is_the_truth(session, peer):
 
 
 def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, peer):
-    """The data folder may be a link to a disk that is not mounted."""
+    """The data folder may be a link to a disk that is not mounted. That does not show that there is no vault."""
     folder = session.vault.parent.parent
     if folder.exists():
         folder.rename(folder.with_name("away"))
@@ -91,7 +92,7 @@ def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, pee
 @pytest.mark.night("login")
 @pytest.mark.parametrize("link", ["vault", "data", "home"])
 def test_a_vault_behind_a_link(session, link):
-    """As doctor advises for a home on a remote disk, and as people move a full disk's folders."""
+    """doctor advises such a link for a home on a remote disk. People also use one to move folders off a full disk."""
     place = {"vault": session.vault, "data": session.vault.parent.parent, "home": session.home}[link]
     moved = session.root / "moved"
     session.run("sh", "-c", 'mkdir -p -m 700 "$1" && mv "$1" "$2" && ln -s "$2" "$1"', "sh", place, moved, check=True, cwd="/")
@@ -124,7 +125,7 @@ def test_the_first_collection_is_there_locked_and_empty(session, peer):
     assert peer.error(LOGIN, COLLECTION, "Delete") == IS_LOCKED
     assert peer.error(LOGIN, "org.freedesktop.DBus.Properties", "Set", "(ssv)", COLLECTION, "Label",
                       GLib.Variant("s", "Mine")) == IS_LOCKED
-    # What is not there needs nobody, and what is not locked by a person neither.
+    # Missing objects need no prompt, and neither does the collection in memory.
     assert peer.unlock(LOGIN + "/1", ROOT + "/collection/c2", ROOT + "/aliases/other") == ([], NOTHING)
     assert peer.unlock(SESSION_COLLECTION) == ([SESSION_COLLECTION], NOTHING)
     assert_nothing(session)
@@ -144,7 +145,7 @@ def test_the_label_can_be_read_in_every_state(session, peer):
 
 @pytest.mark.parametrize("mode", [0o500, 0o000])
 def test_a_home_folder_that_takes_nothing_says_nothing_of_its_vault(session, peer, mode):
-    """As one that is not mounted yet: "there is nothing" would have programs make new secrets."""
+    """The home may not be mounted yet. If programs heard that they have no items, they would store new secrets."""
     (session.home / ".local").rename(session.root / "elsewhere")
     session.home.chmod(mode)
     try:
@@ -170,7 +171,7 @@ def test_a_database_without_its_keybag_is_not_a_missing_vault(session, peer):
 
 
 def ended(peer, prompt):
-    """Asks by a prompt, and returns its outcome."""
+    """Calls the prompt, and returns its outcome."""
     peer.call(prompt, PROMPT, "Prompt", "(s)", "")
     return peer.wait_for(lambda signal: signal[0] == prompt and signal[2] == "Completed", "Completed")[3]
 
@@ -181,11 +182,11 @@ def test_storing_creates_the_vault(session):
     assert session.lookup(*KEYS) == "open sesame"
     status = session.status()
     assert status["state"] == "unlocked" and status["generation"] == 2 and status["problems"] == []
-    # The vault's password is the login password, at later logins too.
+    # The vault's password is the login password, also at later logins.
     session.logout()
     session.restart()
     assert session.login().returncode == 0 and session.lookup(*KEYS) == "open sesame"
-    # A second login has proven it.
+    # The second login has proven the password.
     assert [one["state"] for one in protectors(session)] == ["proven"]
 
 
@@ -234,7 +235,8 @@ PASSWORD_LINE = "auth {} pam_pwdfile.so nodelay pwdfile={}/passwd"
 
 
 def test_a_stack_that_goes_on_after_a_wrong_password_creates_nothing(session):
-    """The module hears the password before libpam refuses: what counts is that all of the stack accepted it."""
+    """The module gets the password before libpam refuses it. Only a password that the whole stack accepted may create a
+    vault."""
     line(session, PASSWORD_LINE.format("required", session.root), "auth optional MODULE")
     person = store(session).expect(CREATES)
     for _ in range(3):
@@ -270,7 +272,7 @@ def test_by_the_command_line(session):
     assert done.returncode == 1
     assert_nothing(session)
     done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
-    # The account of the tests has no local password, so it does not say that this creates the vault.
+    # The tests' account has no local password, so this output does not mention that an unlock creates the vault.
     assert "You have no vault yet" in done.stdout and "created, and unlocked" in done.stdout
     session.store("x", *KEYS)
     done = session.run("latchkey", "unlock", check=True)
@@ -278,7 +280,7 @@ def test_by_the_command_line(session):
 
 
 def test_an_item_of_apples_that_needs_no_login_needs_a_vault(session, keychain_caller):  # noqa: F811
-    """A sealed vault takes one, so the text for a sealed vault would mislead."""
+    """A sealed vault can take this item, so the text about a sealed vault would mislead."""
     program = Program(session, keychain_caller)
     item = generic(pdmn="dk")
     assert program.add(item, secret(b"x"), FAIL) == (NOT_ALLOWED, None)
@@ -304,7 +306,7 @@ def test_items_of_the_command_line(session):
 
 @pytest.mark.parametrize("command", ["add --label=Mail", "add --label=Mail --replace", "import csv"])
 def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, command):
-    """A login while Latchkey was off leaves such a vault."""
+    """Such a vault comes from a login while Latchkey was off."""
     create_vault(session)
     words, given = (("k=v",), "mine") if command.startswith("add") else (("-",), TABLE)
     done = session.run("latchkey", *command.split(), "--no-prompt", *words, input=given)
@@ -319,7 +321,7 @@ def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, comm
 
 
 def test_a_dry_run_finishes_no_vault(session):
-    """The dry run says that nothing was changed, so it asks for no password either."""
+    """A dry run changes nothing, so it asks for no password."""
     create_vault(session)
     (session.root / "given").write_text(TABLE)
     person = Person(session, "sh", "-c", f"latchkey import csv --dry-run - <{session.root}/given")
@@ -333,7 +335,7 @@ def make_collection(session, label, alias):
 
 
 def test_a_client_that_makes_the_default_collection(session, peer):
-    """As libsecret and SecretStorage do where they find none."""
+    """libsecret and SecretStorage create a default collection if they find none."""
     person = make_collection(session, "Default keyring", "default").type(session.password)
     assert person.last_line() == f"at {LOGIN}"
     assert peer.get(LOGIN, COLLECTION, "Label") == "Login", "it is the login's, whatever a program would call it"
@@ -379,7 +381,7 @@ def test_two_clients_share_one_answer(session, peer):
 
 
 def test_a_prompt_and_a_command_at_once(session):
-    """Both have the right password. One of them creates the vault, and the other one unlocks it."""
+    """Both answers have the right password. One creates the vault, and the other unlocks it."""
     people = [store(session).expect(CREATES).expect(ASKED)]
     people += [Person(session, "latchkey", "unlock").expect("assword") for _ in range(2)]
     for person in people:
@@ -398,7 +400,7 @@ def test_a_login_creates_it_meanwhile(session):
 
 
 def test_a_vault_that_is_there_meanwhile_is_opened_and_not_replaced(session):
-    """As where a login's helper wrote the keybag and was then killed."""
+    """In the meantime a vault has appeared, as after a login whose helper wrote the keybag and was then killed."""
     person = store(session).expect(CREATES)
     create_vault(session)
     vault = (session.vault / "keybag").read_bytes()[12:28]
@@ -422,7 +424,7 @@ def test_a_keybag_that_never_got_its_database_is_asked_for_as_well(session, peer
 def test_the_daemon_dies_while_it_asks(session):
     person = store(session).expect(CREATES)
     session.stop_daemon(signal.SIGKILL)
-    # libsecret waits for ever for a service that vanished.
+    # libsecret waits forever if the service vanishes during a call.
     person._terminal.kill(signal.SIGKILL)
     person.output()
     session.start_daemon()
@@ -432,7 +434,7 @@ def test_the_daemon_dies_while_it_asks(session):
 
 
 def descendants(process):
-    """What a process started, and what that did, youngest first."""
+    """The children of a process and their descendants, the youngest first."""
     try:
         children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except FileNotFoundError:
@@ -443,7 +445,7 @@ def descendants(process):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("turn", range(8))
 def test_the_helper_dies_anywhere(session, turn):
-    """Whatever was killed when: the next password opens what there is by then, or creates it."""
+    """The helper is killed at a random moment. The next password opens the existing vault or creates it."""
     wanted = random.Random(turn).uniform(0, 0.6)
     with session.start("latchkey", "unlock", "--stdin", stdin=-1, stdout=-3, stderr=-3) as process:
         process.stdin.write(session.password.encode() + b"\n")
@@ -452,7 +454,7 @@ def test_the_helper_dies_anywhere(session, turn):
         for one in [*descendants(process.pid), process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
-    # A login takes over even the lock that the killed helper left.
+    # A login also takes over a lock that the killed helper left.
     assert session.login().returncode == 0
     wait_until(lambda: session.status()["state"] == "unlocked", "the vault")
     session.store("x", *KEYS)
@@ -462,11 +464,11 @@ def test_the_helper_dies_anywhere(session, turn):
     assert session.status()["problems"] == []
 
 
-# ---- other people's clients ----
+# ---- clients of other libraries ----
 
 
 def test_secretstorage(session):
-    """Other libraries ask for the default collection first, and find that it is locked."""
+    """SecretStorage first asks for the default collection, and finds it locked."""
     code = (
         "import secretstorage as s\n"
         "c = s.get_default_collection(s.dbus_init())\n"
@@ -479,11 +481,11 @@ def test_secretstorage(session):
     assert session.lookup(*KEYS) == "by python"
 
 
-# ---- on a disk that takes no vault ----
+# ---- full and read-only disks ----
 
 
 def test_a_first_login_on_a_full_disk(stage):
-    """There is room for the keybag, and not for the database."""
+    """The disk has room for the keybag, but not for the database."""
     if os.getuid() != 0:
         pytest.skip("needs to mount a small disk")
     with small_disk() as place, contextlib.closing(Session(stage, below=place)) as session:
@@ -500,7 +502,8 @@ def test_a_first_login_on_a_full_disk(stage):
 @pytest.mark.night("faults")
 @pytest.mark.parametrize("rest", [0, 65536], ids=["keybag", "database"])
 def test_a_right_password_on_a_full_disk(stage, rest):
-    """PAM accepts it, and no vault is there afterwards: both commands and other programs say why."""
+    """PAM accepts the password, but the disk has no room for a vault. Both the commands and other programs report the
+    reason."""
     if os.getuid() != 0:
         pytest.skip("needs to mount a small disk")
     with small_disk() as place, contextlib.closing(Session(stage, below=place)) as session:
@@ -521,7 +524,7 @@ def test_a_right_password_on_a_full_disk(stage, rest):
 
 
 def test_a_read_only_home(new_session):
-    """SQLite needs a file beside the database even to read."""
+    """SQLite needs a file beside the database, even to read the database."""
     if os.getuid() != 0:
         pytest.skip("needs to mount a folder read-only")
     session = new_session
@@ -540,7 +543,7 @@ def test_a_read_only_home(new_session):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root starts a session of another user")
 def test_a_system_account_hears_that_it_gets_no_vault(stage):
-    """And not what would create one, whatever it is that needs a vault."""
+    """Every command that needs a vault says that system accounts get none. No command advises a way to create one."""
     session = Session(stage, user="daemon")
     try:
         assert session.login().returncode == 0 and not session.vault.exists()
@@ -556,7 +559,7 @@ def test_a_system_account_hears_that_it_gets_no_vault(stage):
         checks = json.loads(session.run("latchkey", "doctor", "--home", session.home, "--json").stdout)["checks"]
         check = next(one for one in checks if one["id"] == "vault.files")
         assert (check["state"], check["found"]) == ("ok", "there is no vault yet")
-        # On a machine where gnome-keyring is to be turned off first.
+        # On this machine, gnome-keyring must be turned off first.
         machine = session.root / "machine"
         keyring = machine / "etc/xdg/autostart/gnome-keyring-secrets.desktop"
         shutil.copytree(stage / "usr/lib/systemd/user", machine / "usr/lib/systemd/user")

@@ -1,5 +1,6 @@
-"""The login password changes: with Latchkey, elsewhere, or so that nobody knows the former one. Real daemon, helper, module
-and prompts; passwd(1) and login(1) themselves are in Tests/Desktop."""
+"""The login password changes through Latchkey or elsewhere, or the former password is lost. The daemon, helper, module
+and prompts are real. Tests/Desktop tests passwd(1) and login(1) themselves.
+"""
 
 import json
 import os
@@ -22,7 +23,7 @@ VAULT, VAULT_PATH = "org.latchkey.Vault", "/org/latchkey/vault"
 
 @pytest.fixture
 def vault(session):
-    """A session in which the vault is open, by a password that was proven."""
+    """A session with an unlocked vault, whose password is proven."""
     ask_on_terminals(session)
     know_the_first(session)
     session.login()
@@ -56,7 +57,7 @@ def needs_former(session):
 
 
 def first_lines(session):
-    """What a person reads first."""
+    """The first lines of status, which a person reads first."""
     return session.run("latchkey", "status", check=True).stdout.splitlines()[:3]
 
 
@@ -73,13 +74,13 @@ def assert_new_alone(session, former):
     assert session.status()["login_passwords"] == 1
 
 
-# ---- with Latchkey ----
+# ---- changes through Latchkey ----
 
 
 @pytest.mark.night("login")
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_before_any_daemon_opened_the_vault(session, times):
-    """As where Latchkey was off at the first login: there is no database yet, and none is lost."""
+    """Latchkey was off at the first login, so the vault has no database yet. The change loses none."""
     for number in range(times):
         former, new = session.password, f"{NEW} {number}"
         assert session.change_token(former, new).returncode == 0
@@ -102,7 +103,7 @@ def test_a_change_in_an_open_session(vault):
     assert protectors(vault) == 2 and opens(vault, former) and opens(vault, NEW)
     assert vault.status()["state"] == "unlocked" and vault.lookup("service", "mail") == "what was kept"
     vault.set_password(NEW)
-    # The next login finds the session open, and proves it all the same.
+    # The next login finds the session open, and still proves the password.
     assert vault.login().returncode == 0
     assert protectors(vault) == 1 and opens(vault, NEW) and not opens(vault, former)
     vault.logout()
@@ -137,7 +138,7 @@ def test_new_keys_leave_the_password_that_they_were_made_with(vault):
     former = vault.password
     vault.change_token(former, NEW)
     vault.set_password(NEW)
-    # New keys would end the former password, and no login has proven the new one.
+    # A rotation would remove the former password, but no login has proven the new one.
     refused = vault.run("latchkey", "rotate", "--stdin", input=NEW + "\n")
     assert refused.returncode == 1 and "Lock the screen and unlock it with that password" in refused.stderr
     assert opens(vault, NEW) and opens(vault, former)
@@ -147,7 +148,7 @@ def test_new_keys_leave_the_password_that_they_were_made_with(vault):
     assert opens(vault, NEW) and not opens(vault, former) and protectors(vault) == 1
 
 
-# ---- elsewhere ----
+# ---- changes elsewhere ----
 
 
 def test_the_login_goes_on_and_it_is_said(vault):
@@ -167,7 +168,7 @@ def test_the_login_goes_on_and_it_is_said(vault):
     assert state.startswith("State") and "sealed" in state
     assert password.startswith("Login password") and "changed without Latchkey, or mistyped" in password
     assert way.startswith("To unlock") and "the present login password, then the former one or the recovery code" in way
-    # Once while anybody is in, and again after that.
+    # The notification appears once in a session, and once in the next session.
     vault.locker()
     assert len(notifications.look()) == 1
     vault.logout()
@@ -187,7 +188,7 @@ def test_a_desktop_that_comes_later_is_told(vault):
     notifications = Notifications(vault)
     wait_until(notifications.look, "the notification")
     notifications.close()
-    # Whoever comes after that is told nothing more.
+    # Later notification servers do not get the notification again.
     again = Notifications(vault)
     vault.locker()
     assert needs_former(vault) and again.look() == []
@@ -195,7 +196,7 @@ def test_a_desktop_that_comes_later_is_told(vault):
 
 
 def test_a_slip_of_the_fingers_at_the_locker_is_no_news(vault):
-    """The session's i3lock has the module where a wrong password reaches it, too."""
+    """The session's i3lock calls the module even after a wrong password."""
     peer, notifications = Peer(vault), Notifications(vault)
     peer.activate_screen_saver(True)
     wait_until(lambda: vault.status()["state"] == "locked", "the lock")
@@ -206,7 +207,7 @@ def test_a_slip_of_the_fingers_at_the_locker_is_no_news(vault):
     peer.activate_screen_saver(False)
     wait_until(lambda: vault.status()["state"] == "unlocked", "the unlock")
     assert notifications.look() == []
-    # With the password of somebody else the screen is free, and the vault is not.
+    # After the change, the new password unlocks the screen, but not the vault.
     peer.activate_screen_saver(True)
     wait_until(lambda: vault.status()["state"] == "locked", "the lock")
     vault.set_password(NEW)
@@ -222,7 +223,7 @@ def test_the_first_access_asks_for_the_former_one_once(vault):
     former = change_elsewhere(vault)
     vault.login()
     before = (vault.vault / "keybag").read_bytes()
-    # Three clients wait, and share one prompt, which is on the terminal of the first.
+    # Three clients share one prompt, which is on the terminal of the first.
     persons = [Person(vault, "secret-tool", "lookup", "service", "mail").expect("login password")]
     persons += [Person(vault, "secret-tool", "lookup", "service", "mail") for _ in range(2)]
     persons[0].type("wrong").expect("not right")
@@ -233,7 +234,7 @@ def test_the_first_access_asks_for_the_former_one_once(vault):
     persons[0].expect("Former login password").type(former)
     assert [person.last_line() for person in persons] == ["what was kept"] * 3
     assert vault.status()["state"] == "unlocked" and not needs_former(vault)
-    # The former one stands behind it until a login shows that the present one stays.
+    # The former password stays valid until a login proves the present one.
     assert opens(vault, NEW) and opens(vault, former) and vault.status()["login_passwords"] == 2
     assert "Login passwords" in vault.run("latchkey", "status", check=True).stdout
     vault.logout()
@@ -260,7 +261,8 @@ def test_latchkey_unlock_asks_as_well(vault):
     done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW).expect(FORMER).type(former)
     assert "unlocked" in done.last_line() and done.status == 0
     assert opens(vault, NEW) and opens(vault, former)
-    # The next time it is enough by itself; but it could still be another factor's code, and ends no other.
+    # The next time, the new password suffices. It may still be the code of another factor, so it does not replace the
+    # former one.
     vault.lock()
     done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW)
     assert "unlocked" in done.last_line() and done.status == 0
@@ -281,7 +283,7 @@ def test_lines_of_standard_input(vault):
 
 
 def test_an_open_vault_can_be_told_as_well(vault):
-    """The change is noticed by passwd in the session, where the former one of the two opens nothing."""
+    """passwd notices the change in the session. The former of the two passwords opens nothing."""
     notifications = Notifications(vault)
     former = vault.password
     vault.set_password("set by root")
@@ -335,7 +337,7 @@ def test_behind_a_locker_nobody_is_asked(vault):
     assert done.returncode == 1 and vault.status()["state"] == "locked" and opens(vault, former)
 
 
-# ---- when nobody knows what opens it ----
+# ---- lost passwords ----
 
 
 def aside(session):
@@ -359,7 +361,7 @@ def test_start_empty_puts_the_vault_aside_and_the_next_login_creates_one(vault):
     assert "creates an empty one" in person.last_line() and person.status == 0
     (folder,) = aside(vault)
     assert re.fullmatch(rf"{vault.vault}-aside-\d{{8}}-\d{{6}}", folder)
-    # SQLite moves its log to its place; no file is lost or changed otherwise.
+    # SQLite may move its log into the database. No other file is lost or changed.
     left = contents(folder)
     assert left["keybag"] == before["keybag"] and set(before) - set(left) <= {"vault.db-wal", "vault.db-shm"}
     assert not vault.vault.exists()
@@ -369,7 +371,7 @@ def test_start_empty_puts_the_vault_aside_and_the_next_login_creates_one(vault):
     assert not needs_former(vault)
 
     vault.logout()
-    # Where the machine has much to do, creating it takes all of a login's time.
+    # On a busy machine, creating the vault may take longer than a login waits, so the test logs in again.
     wait_until(lambda: vault.login().returncode == 0 and vault.status()["state"] == "unlocked", "a new vault")
     assert vault.status()["items"] == 0
     assert vault.lookup("service", "mail") is None
@@ -398,7 +400,7 @@ def test_it_can_be_put_back(vault):
 
 
 def test_clients_of_a_vault_that_was_put_aside(vault):
-    """No client waits for ever. None is told that there is nothing, and so makes something new."""
+    """No client waits forever. No client hears that it has no items, because it would then store new ones."""
     peer = Peer(vault)
     item = peer.create("secret", {"n": "1"})
     vault.lock()
@@ -418,7 +420,7 @@ def test_a_damaged_vault_can_be_put_aside(vault):
     file = vault.vault / "keybag"
     content = bytearray(file.read_bytes())
     content[100] ^= 1
-    # With a whole copy it would heal.
+    # The copy of the keybag is damaged too, because the vault would heal from a whole copy.
     for damaged in (file, vault.vault / "keybag.copy"):
         damaged.write_bytes(content)
     vault.start_daemon()

@@ -1,4 +1,6 @@
-"""A login without a password: its vault is always open, on the device key alone; what a password protects ends with it."""
+"""A login without a password. Its vault is always unlocked, and depends only on the device key. Without a password,
+items that need one are destroyed.
+"""
 
 import contextlib
 import json
@@ -25,13 +27,13 @@ PASSCODE = "when-passcode-set-this-device-only"
 DECLINED = constant("declined")
 NO_PASSCODE = "org.latchkey.Error.NoPasscode"
 OTHERS = [name for name in CLASSES if name != PASSCODE]
-# What root may find in the field, of logins that have a password or cannot log in by one.
+# Fields of the shadow file for logins that have a password, or that cannot log in with one.
 FIELDS = ["!", "*", "x", "!!", "$6$salt$hash", "!$6$salt$hash"]
 
 
 @pytest.fixture
 def session(new_session):
-    """The first login decides what the vault depends on."""
+    """A session without a login. The first login decides which protector the vault gets."""
     return new_session
 
 
@@ -56,14 +58,14 @@ def fill(session, classes=CLASSES):
 
 
 def readable(session):
-    session.status()  # waits until the device key service had its turn
+    session.status()  # waits until the daemon has talked to the service
     found = {name: session.lookup("class", name) for name in CLASSES}
     assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
     return {name for name, secret in found.items() if secret}
 
 
 def has(session, name):
-    """Whether there is an item of it, readable or not."""
+    """Whether an item of this class exists, readable or not."""
     peer = Peer(session)
     try:
         return peer.search({"class": name}) != ([], [])
@@ -82,7 +84,7 @@ def copy_of(session, to):
 
 
 def put_back(session, copy, *names):
-    """Files of an earlier copy of the vault, in the place of what is there."""
+    """Replaces the vault's files with those of an earlier copy."""
     session.stop_daemon()
     for name in names or [file.name for file in copy.iterdir() if file.is_file()]:
         for old in session.vault.glob(f"{name}*") if name == "vault.db" else [session.vault / name]:
@@ -100,7 +102,7 @@ def test_the_vault_is_open_from_the_first_login_and_without_any(passwordless):
     assert state(session) == ("unlocked", True)
     fill(session, OTHERS)
     assert readable(session) == set(OTHERS)
-    # A lingering user manager starts the daemon like this, while nobody is logged in.
+    # A lingering user manager starts the daemon in this way before any login.
     session.restart()
     assert state(session) == ("unlocked", True)
     assert readable(session) == set(OTHERS)
@@ -180,7 +182,7 @@ def test_a_missing_line_or_file_is_no_missing_password(session):
 
 
 def test_what_a_stack_asked_for_otherwise_is_no_password(session):
-    """A field that is empty beats whatever was typed: a code of a token, or anything at all."""
+    """The shadow field is empty, so any typed text counts as no password, for example the code of a token."""
     session.shadow("")
     assert session.login().returncode == 0
     assert state(session) == ("unlocked", True)
@@ -212,7 +214,7 @@ def test_the_first_password_changes_all_keys(passwordless, tmp_path):
     session.restart()
     assert state(session) == ("sealed", False)
     assert readable(session) == {"always", "always-this-device-only"}
-    # The keybag that opened without a password opens nothing of the database as it is now.
+    # The former keybag opened without a password. It does not open the present database.
     after = copy_of(session, tmp_path / "after")
     put_back(session, before, "keybag")
     assert state(session) == ("sealed", False)
@@ -234,7 +236,7 @@ def test_the_first_password_ends_a_code_that_anybody_could_have_made(passwordles
 
 
 def test_the_first_password_behind_a_locker(passwordless):
-    """From then on a locker counts, one that was there before as well."""
+    """From now on, lockers count. That includes the locker that is already active."""
     session = passwordless
     fill(session, OTHERS)
     peer = Peer(session)
@@ -251,7 +253,7 @@ def test_the_first_password_behind_a_locker(passwordless):
 
 
 def test_without_creating_a_password_is_not_taken(passwordless):
-    """A line with no_create is one whose passwords are not to be the vault's."""
+    """A PAM line with no_create must not set its password as the vault's."""
     session = passwordless
     session.shadow("*")
     service = session.root / "pam.d/login"
@@ -265,7 +267,7 @@ def test_without_creating_a_password_is_not_taken(passwordless):
 
 @pytest.mark.parametrize("backend", ["file", "host"])
 def test_a_password_that_root_removed(session, service, tmp_path, backend):
-    """Root ran `passwd -d`, which is noticed when the next session opens."""
+    """Root ran `passwd -d`. The next login notices it."""
     if backend == "host":
         service.start()
     assert session.login().returncode == 0
@@ -298,7 +300,7 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
     assert readable(session) == set(OTHERS)
     fill(session, [PASSCODE])
     assert readable(session) == set(CLASSES)
-    # No copy of the vault brings the destroyed items back, unless the device key lies beside it.
+    # A copy of the vault brings the destroyed items back only if it includes the device key.
     put_back(session, before, *[name for name in ("keybag", "vault.db") if (before / name).exists()])
     assert session.login().returncode == 0
     assert readable(session) == set(OTHERS)
@@ -307,7 +309,7 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("harm", ["away", "damaged"])
 def test_a_database_that_cannot_be_used_saves_nothing(session, service, tmp_path, harm):
-    """An attacker who writes into the folder could take the database away while there is no password."""
+    """An attacker who can write into the folder could remove the database while no password exists."""
     service.start()
     assert session.login().returncode == 0 and session.login().returncode == 0
     fill(session)
@@ -336,7 +338,7 @@ def test_a_password_that_is_removed_by_pam(session):
     assert readable(session) == set(OTHERS) and not has(session, PASSCODE)
     session.restart()
     assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
-    # The change was refused by a later module, or the password is set again: it is the first one.
+    # A later module refused the change, or the person sets the password again. It counts as the first password.
     session.shadow("*")
     assert session.login().returncode == 0
     assert state(session) == ("unlocked", False)
@@ -349,7 +351,7 @@ def test_a_removed_password_opens_what_was_locked(session):
     assert session.login().returncode == 0
     fill(session)
     session.lock()
-    # Where the password is not in a file of this machine, its end is believed.
+    # If the password is not in a local file, the daemon trusts PAM about its removal.
     (session.root / "shadow").unlink()
     assert session.change_token(session.password, "").returncode == 0
     assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
@@ -359,7 +361,8 @@ def test_a_removed_password_opens_what_was_locked(session):
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")
 @pytest.mark.parametrize("rest", [0, 4096, 8192, 16384, 65536])
 def test_a_password_that_is_removed_on_a_full_disk(stage, rest):
-    """Keybag, device key and database find no room, or the first of them only: what is not done then the next session does."""
+    """The disk has no room for keybag, device key and database, or only none for the keybag. The next session completes
+    the removal."""
     with small_disk() as place, contextlib.closing(Session(stage, place)) as session:
         assert session.login().returncode == 0
         fill(session)
@@ -372,7 +375,7 @@ def test_a_password_that_is_removed_on_a_full_disk(stage, rest):
         assert session.status()["problems"] == []
         session.restart()
         if state(session) == ("sealed", False):
-            # The keybag kept its password.
+            # The keybag still has its password.
             session.shadow("*")
             assert session.login().returncode == 0
         assert readable(session) == set(OTHERS)
@@ -450,7 +453,7 @@ def test_a_deleted_collection_while_the_service_is_away(session, service):
     done = session.run(*words)
     assert done.returncode == 1 and "deleted collections requires the device key: device key service: " in done.stderr
     assert "run the command again when it can be used" in done.stderr
-    # Everything else is as it was.
+    # All other state is unchanged.
     assert state(session) == ("unlocked", True) and session.status()["problems"] == []
     service.start()
     assert session.run(*words).returncode == 0
@@ -478,9 +481,9 @@ def test_a_service_that_is_still_starting_at_the_first_login(session, stage):
 
 @pytest.mark.night("login")
 def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, stage):
-    """Helpers that ended no longer count among those that may wait."""
+    """Helpers that have ended do not count for the limit of waiting helpers."""
     wanted = packet(MESSAGES["DeviceSecretRequest"], bytes([1]) + os.urandom(16 + 16 + 32))
-    # A helper makes the folder first, too.
+    # A real helper also makes the folder first.
     session.run("mkdir", "-p", "-m", "700", str(session.vault), check=True)
     hanging = Hanging(session, stage)
     try:
@@ -488,13 +491,13 @@ def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, sta
         gone = [Control(session) for _ in range(3)]
         for one in gone:
             one.send(wanted)
-        # All of them wait when a fourth one is refused.
+        # If a fourth helper is refused, three are waiting.
         wait_until(lambda: is_refused(session, wanted), "the limit", timeout=15)
         for one in gone:
             one.close()
         closed = time.monotonic()
         wait_until(lambda: not is_refused(session, wanted), "the end of those that wait for nobody", timeout=30)
-        # By itself each of them ends after 20 seconds.
+        # Without the test, each of them would end after 20 seconds.
         assert time.monotonic() - closed < 12
         waiting = Control(session)
         waiting.send(wanted)
@@ -508,7 +511,7 @@ def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, sta
 
 
 def is_refused(session, request):
-    """Whether a request for a secret is refused at once, instead of kept waiting."""
+    """Whether the daemon refuses a request for a secret at once, instead of making it wait."""
     control = Control(session)
     try:
         control.send(request)
@@ -529,7 +532,8 @@ def test_a_service_that_hangs_creates_nothing(session):
         wait_until(lambda: session.status()["device_key"] == "unavailable", "what is wrong", timeout=60)
         told = session.run("latchkey", "status").stdout
         assert "To unlock" in told and "log out and in again" in told and "'latchkey unlock'" not in told
-        # Until no request is under way: the end of one would tell the daemon more than the missing socket does.
+        # The test waits until no request is under way. The end of a request would tell the daemon more than the missing
+        # socket.
         time.sleep(3)
     (session.root / "device.sock").unlink()
     wait_until(lambda: session.status()["problems"] == [], "the end of what was wrong", timeout=60)

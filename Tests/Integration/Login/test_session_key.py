@@ -1,4 +1,4 @@
-"""Tier key C alone, as a login brings it in which nobody gave a password: what latchkeyd makes of it, and of what only looks so."""
+"""A login without a password brings only tier key C. latchkeyd must use a genuine key, and reject others."""
 
 import contextlib
 import secrets
@@ -43,7 +43,8 @@ class Keys:
 
 
 def admit(session, epoch):
-    """Adds a session's protector for that generation to the keybag, as its owner does. No device key ever wrapped its secret."""
+    """Adds a session's protector for this key epoch to the keybag, as the vault's owner would. No device key ever
+    protected its secret."""
     content = (session.vault / "keybag").read_bytes()
     (root,) = (key.value for key in Keybag(content, session.password).keys if key.kind == "root")
     end = 45
@@ -58,7 +59,8 @@ def admit(session, epoch):
 
 
 def bring(session, data, *greeting):
-    """The outcome; None if the daemon ended the connection. `greeting` is a hello, or None for none."""
+    """Sends the packet after a hello, and returns the outcome. The outcome is None if the daemon ended the connection.
+    `greeting` may replace or omit the hello."""
     control = Control(session)
     try:
         (first,) = greeting or (hello(stage=OPEN_SESSION, service="autologin"),)
@@ -72,8 +74,8 @@ def bring(session, data, *greeting):
 
 
 def readable(session):
-    """Nobody is asked for the others."""
-    session.status()  # waits until the device key service had its turn
+    """The classes whose items are readable without a prompt."""
+    session.status()  # waits until the daemon has talked to the service
     with contextlib.closing(Peer(session)) as peer:
         found = {name: sum(peer.search({"class": name}), []) for name in CLASSES}
         assert all(len(items) == 1 for items in found.values())
@@ -94,7 +96,7 @@ def state(session):
 
 @pytest.fixture
 def sealed(session):
-    """A session that nobody logged in to, of somebody with an item of each class; and the vault's keys."""
+    """A sealed vault with an item of each class, and its keys."""
     assert session.login().returncode == 0
     for name in CLASSES:
         session.store(f"of {name}", "class", name, CLASS, name)
@@ -106,14 +108,14 @@ def sealed(session):
 
 
 def test_without_a_protector_for_it_nobody_is_believed(session):
-    """By default, a login without a password opens nothing, whoever has the key."""
+    """By default, a login without a password unlocks nothing, even with the right key."""
     assert session.login().returncode == 0
     session.restart()
     cursor = len(session.log())
     assert bring(session, Keys(session).packet()) == WRONG_KEYS
     assert state(session) == ("sealed", False)
     assert "the session key from autologin belongs to another keybag" in session.log()[cursor:]
-    # A session key of another generation opens nothing either.
+    # A session key of another key epoch unlocks nothing either.
     admit(session, 2)
     assert bring(session, Keys(session).packet()) == WRONG_KEYS
     assert state(session) == ("sealed", False)
@@ -130,9 +132,9 @@ def test_it_opens_what_is_readable_behind_the_locked_screen(sealed):
     assert bring(session, keys.packet()) == LIVE
     assert state(session) == ("locked", True) and session.status()["first_unlocked"]
     assert readable(session) == OPENED
-    # A second one changes nothing.
+    # A second session key changes nothing.
     assert bring(session, keys.packet()) == NOT_NOW
-    # The password opens the rest, and then there is nothing that it could bring.
+    # The password unlocks the rest, so another session key is useless.
     assert session.login().returncode == 0
     assert state(session) == ("unlocked", False) and readable(session) == CLASSES
     assert bring(session, keys.packet()) == NOT_NOW
@@ -140,7 +142,7 @@ def test_it_opens_what_is_readable_behind_the_locked_screen(sealed):
     session.lock()
     assert bring(session, keys.packet()) == NOT_NOW
     assert state(session) == ("locked", False) and readable(session) == OPENED
-    # Each of those logins began a session.
+    # Each of those five logins began a session.
     for _ in range(5):
         assert session.logout().returncode == 0
     wait_until(lambda: state(session) == ("sealed", False), "the end of all sessions")
@@ -174,7 +176,8 @@ def test_other_keys_open_nothing(sealed):
 
 
 def test_a_keybag_that_calls_another_key_its_own_opens_no_database(sealed):
-    """Whoever writes into the folder makes commitment and check sum right. The tag takes the password, and nobody has it."""
+    """An attacker who can write into the folder can correct commitment and check sum. The tag needs the password, which
+    the attacker does not have."""
     session, keys = sealed
     mine = secrets.token_bytes(32)
     content = (session.vault / "keybag").read_bytes()[:-32]
@@ -185,7 +188,7 @@ def test_a_keybag_that_calls_another_key_its_own_opens_no_database(sealed):
     assert bring(session, keys.packet(key=mine)) == UNUSABLE
     assert bring(session, keys.packet()) == WRONG_KEYS
     assert state(session) == ("sealed", False) and readable(session) == ALWAYS
-    # And whoever has the password hears of it.
+    # The login with the password reports the problem.
     session.login()
     assert state(session)[0] == "sealed"
 

@@ -1,9 +1,9 @@
-"""What is in the daemon's memory, and what is not any more.
+"""The secrets in the daemon's memory.
 
-After a lock nothing of tier A, after the session's end nothing of tier C, and never what nobody keeps: root key, tier
-keys, item keys, secrets, the password.
+After a lock the memory has no key of tier A, and after the session's end no key of tier C. It never has the root key, a
+tier key, an item key, a secret or the password.
 
-Every scan has its control: the keys that must be there are found.
+Every scan has a control: it finds the keys that must be in memory.
 """
 
 import os
@@ -22,29 +22,29 @@ pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another proces
 
 PLAIN, ENCRYPTED = "plain", "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 TIERS = {CLASSES[number]: tier for number, tier in CLASS_TIER.items()}
-# Keys that the daemon keeps while it may have them; the others it makes when it needs them.
+# Kinds of keys that stay in the daemon's memory while it may use them. The daemon derives other keys on demand.
 KEPT = {"collection", "index", "device", "share", "class", "metadata", "private"}
 
 
 class Memory:
-    """The memory of a session's daemon, and what would be a secret in it."""
+    """The memory of a session's daemon, and the secrets to look for."""
 
     def __init__(self, session):
         self.session = session
         self.secrets = {"A": {}, "C": {}, "device": {}, "never": {}}
         self.transport = {}
-        # Makes the ServiceKey where the vault's device key is with the service.
+        # If the device key is in the service, this makes its ServiceKey.
         self.device = lambda: None
         self._keys = {}
 
     def text(self, tier, name):
-        """A new secret of a tier, which chance does not put anywhere."""
+        """A new secret of a tier. It is too long to occur by chance."""
         text = secrets.token_hex(24)
         self.secrets[tier][name] = text.encode()
         return text
 
     def learn(self):
-        """Reads the vault's keys. Items and keys that an earlier reading found stay wanted."""
+        """Reads the vault's keys. Later scans also look for items and keys of earlier readings."""
         machine = vaultreader.machine_identity(vaultreader.APPLICATION)
         vault = Vault(self.session.vault, self.session.password, machine, device=self.device())
         last = {tier: [key for key in vault.keys if key.kind == "link" and key.tier == tier][-1] for tier in "AC"}
@@ -53,7 +53,8 @@ class Memory:
             kept = key.kind in KEPT or key in last.values()
             self._keys[key.value] = (f"{key.name} {key.value[:2].hex()}", key.tier, kept)
         for key, nonce, what in vault.sealed:
-            # Labels of collections and the like are opened with keys that are not listed: the index opens them.
+            # The index key opens the labels of collections and similar values, so the list of keys does not contain
+            # their keys.
             derived = hchacha20(key, nonce)
             self._keys[derived] = (f"stream key of {what} {derived[:2].hex()}", tiers.get(key, "device"), False)
         return vault
@@ -62,20 +63,20 @@ class Memory:
         return {name: value for value, (name, tier, k) in self._keys.items() if tier in tiers and kept in (None, k)}
 
     def everything(self):
-        """Every key that was learned, every secret and the password."""
+        """Every known key, every secret and the password."""
         needles = {name: value for value, (name, _, _) in self._keys.items()} | self.transport
         for tier in self.secrets:
             needles |= self.secrets[tier]
         return needles | {"password": self.session.password.encode()}
 
     def found(self, needles):
-        """Those that are in memory, with where."""
+        """The needles that are in memory, each with up to three places."""
         places = scan(self.session.daemon_pid(), needles)
         return {name: [str(place) for place in places[name][:3]] for name in sorted(places)}
 
     def check(self, there, gone):
-        """Every kept key of the tiers `there` is in memory; nothing of those `gone`, of what is never kept, of secrets
-        that were read or written, and of closed sessions."""
+        """Checks that memory has every kept key of the tiers `there`. It must have no key of the tiers `gone`, no
+        temporary key, no secret that a client read or wrote, and no key of a closed transport session."""
         kept = self._named(there, True)
         if there:
             assert len(kept) > 3
@@ -89,7 +90,7 @@ class Memory:
 
 
 def tunables():
-    """The setting of the daemon's unit, without which freed memory keeps what was in it."""
+    """The setting from the daemon's unit. Without it, freed memory keeps its old content."""
     unit = (REPOSITORY / "dbus/latchkeyd.service.in").read_text()
     return re.search(r"^Environment=GLIBC_TUNABLES=(\S+)$", unit, re.MULTILINE)[1]
 
@@ -103,11 +104,11 @@ def set_tunables(session, value):
 
 @pytest.fixture
 def memory(new_session):
-    """A session that nobody logged in to yet, with a daemon set up as its unit does."""
+    """A session before its first login. The daemon has the environment of its unit."""
     new_session.set_password("password " + secrets.token_hex(24))
     set_tunables(new_session, tunables())
     process = new_session.restart()
-    # glibc puts an end behind the first of several settings.
+    # glibc ends the first setting with a zero byte, if there are several.
     assert (
         b"GLIBC_TUNABLES=" + tunables().split(":")[0].encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes()
     )
@@ -115,7 +116,7 @@ def memory(new_session):
 
 
 def store_all(memory, client, via, prefix=""):
-    """One item of every class; their paths by class."""
+    """Stores one item of every class, and returns the paths by class."""
     paths = {}
     for name, tier in TIERS.items():
         attributes = {"name": prefix + name, "latchkey:accessible": name}
@@ -137,7 +138,7 @@ def test_unlocked_only_what_is_kept(memory):
             client.get(session=via, item=path)
         memory.learn()
         memory.check(there={"A", "C", "device"}, gone=())
-        # The scan sees what passes through as well: a client's own process has its secrets.
+        # The control for temporary values: the memory of the client itself contains its secrets.
         needle = memory.secrets["A"]["secret of when-unlocked"]
         assert scan(client.pid, {"secret": needle})
 
@@ -150,7 +151,7 @@ def test_lock_erases_tier_a(memory):
         memory.learn()
         memory.session.lock()
         memory.check(there={"C", "device"}, gone={"A"})
-        # And again, with the keys that came back.
+        # The same again, with the keys of the second unlock.
         memory.session.locker()
         memory.check(there={"A", "C", "device"}, gone=())
         memory.session.lock()
@@ -167,7 +168,7 @@ def test_the_end_of_the_session_erases_tier_c(memory):
         memory.session.logout()
         assert memory.session.status()["state"] == "sealed"
         memory.check(there={"device"}, gone={"A", "C"})
-        # Also from a session that was locked when it ended.
+        # The same for a session that is locked at its end.
         log_in(memory)
         memory.session.lock()
         memory.session.logout()
@@ -189,7 +190,7 @@ def test_a_day_of_work_leaves_nothing_behind(memory, algorithm):
             for way in ("stored", "replaced", "set"):
                 text = memory.text("A", f"{way} with {size} bytes")
                 if size < 48:
-                    # Too short to be looked for; its item key is not.
+                    # The secret is too short to search for, so the scan searches only for its item key.
                     del memory.secrets["A"][f"{way} with {size} bytes"]
                 if way == "set":
                     client.set(session=via, item=path, text=text, size=size)
@@ -215,7 +216,7 @@ def test_a_day_of_work_leaves_nothing_behind(memory, algorithm):
         client.delete(item=paths["when-unlocked"])
         memory.session.lock()
         refusals(memory, client, via, paths)
-        # What is stored now cannot be read by the daemon itself, until the unlock wraps it anew.
+        # The daemon cannot read newly stored items until the next unlock, which wraps their keys again.
         for size in (48, 4 << 10, 1 << 20):
             late = {"late": str(size)}
             client.store(session=via, attributes=late, text=memory.text("A", f"stored late, {size} bytes"), size=size)
@@ -228,7 +229,7 @@ def test_a_day_of_work_leaves_nothing_behind(memory, algorithm):
         found = client.search(attributes={"late": "48"})["unlocked"]
         assert client.get(session=via, item=found[0])["size"] == 48
         if algorithm == ENCRYPTED:
-            # The control for those keys: while the session is open they are there.
+            # The control: while the transport session is open, its key is in memory.
             assert memory.found({"AES key": bytes.fromhex(opened["key"])})
             client.close(session=via)
             again = client.open(algorithm=algorithm)
@@ -244,7 +245,7 @@ def test_a_day_of_work_leaves_nothing_behind(memory, algorithm):
 
 
 def refusals(memory, client, via, paths):
-    """Calls with a secret that are refused, in every place where they can be."""
+    """Makes calls with a secret in every place where the daemon can refuse it."""
     locked = paths["always"].rpartition("/")[0] + "/" + paths["4096 bytes"].rpartition("/")[2]
     refused = [
         ("get", {"item": locked}),
@@ -277,7 +278,7 @@ def refusals(memory, client, via, paths):
     for method, arguments in refused:
         with pytest.raises(Refused):
             getattr(client, method)(session=via, **arguments)
-    # A secret whose session is somebody else's, or none.
+    # The secret's transport session belongs to another client, or does not exist.
     with SecretClient(memory.session) as other:
         theirs = other.open(algorithm=PLAIN)["session"]
         text = memory.text("A", "in another's session")
@@ -294,7 +295,7 @@ def test_staged_keys(memory):
         client.screen_saver(active=True)
         wait_until(lambda: memory.session.status()["locker_up"], "the locker")
         memory.check(there={"C", "device"}, gone={"A"})
-        # The right password, before the locker goes: the keys wait.
+        # The right password comes before the end of the locker, so the keys wait.
         memory.session.locker()
         assert memory.session.status()["staged"]
         tier = {name: value for name, value in memory._named({"A"}).items() if name.startswith("tier A")}
@@ -302,7 +303,7 @@ def test_staged_keys(memory):
         client.screen_saver(active=False)
         wait_until(lambda: memory.session.status()["state"] == "unlocked", "the unlock")
         memory.check(there={"A", "C", "device"}, gone=())
-        # Staged, and then locked again instead.
+        # The keys wait, and then another lock comes.
         client.screen_saver(active=True)
         wait_until(lambda: memory.session.status()["locker_up"], "the locker")
         memory.session.locker()
@@ -335,7 +336,7 @@ def test_a_collection_that_is_locked_by_itself(memory):
         assert set(memory.found(own)) == set(own)
         client.lock(path=second)
         assert memory.found(own) == {}
-        # The others' are there.
+        # The control: the keys of the other collection are in memory.
         others = {
             key.name: key.value for key in vault.keys if key.name.endswith("of collection 1") and key.kind in KEPT
         }

@@ -1,4 +1,4 @@
-"""What an item's passphrase leaves in memory: nothing, once it was read or refused, in no process. See test_memory.py."""
+"""After a read or a refusal, no process has an item's passphrase in memory. See test_memory.py."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.night("vault"),
     pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")]
 
-# A client that has an item unlocked, says so, and does not read it before it is told to.
+# A client that gets access to an item, and reads the item only on request.
 HOLDER = """
 import sys
 from gi.repository import Gio, GLib
@@ -46,14 +46,14 @@ def parent(process):
 
 
 def helpers(session):
-    """The processes of latchkey-derive that the session's user has."""
+    """The processes of latchkey-derive of the session's user."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if (folder / "comm").read_text() != "latchkey-derive\n":
                 continue
             mark = f"LATCHKEY_SESSION={session.root}".encode()
-            # Behind a supervisor and a starter, which only wait for it.
+            # A supervisor and a starter are between the helper and the daemon. They only wait.
             starter = parent(parent(parent(folder.name)))
             if mark in pathlib.Path(f"/proc/{starter}/environ").read_bytes():
                 found.append(int(folder.name))
@@ -63,7 +63,7 @@ def helpers(session):
 
 
 class Guarded:
-    """An item with a passphrase, and all that must not be found afterwards."""
+    """An item with a passphrase, and the values that must not stay in memory."""
 
     def __init__(self, session):
         self.session = session
@@ -72,7 +72,7 @@ class Guarded:
         words = ["secret-tool", "store", f"--label={self.label}", "k", "v", REQUIRE, PASSPHRASE]
         person = Person(session, *words).expect("Password: ").type(self.secret)
         person.expect("Choose a passphrase for").type(self.passphrase).expect("again")
-        # What waits for its passphrase is there, and has to be.
+        # While the daemon waits for the passphrase, the secret must be in memory.
         self.needles = {"secret": self.secret.encode()}
         assert set(self.found(session.daemon_pid())) == {"secret"}
         person.type(self.passphrase).output()
@@ -86,14 +86,14 @@ class Guarded:
         kinds = {key.kind: key.value for key in vault.keys if key.name.endswith("item 1")}
         self.needles |= {"item key": kinds["item"], "passphrase's key": kinds["passphrase"]}
         self.needles |= {"passphrase": self.passphrase.encode(), "wrong passphrase": self.wrong.encode()}
-        # What the daemon keeps, locked or not: that it is found shows that the scan finds what is there.
+        # The daemon keeps this key in every state. The control: the scan finds it.
         self.kept = next(key.value for key in vault.keys if key.kind == "metadata" and key.tier == "C")
 
     def found(self, pid, **more):
         return scan(pid, self.needles | more)
 
     def check(self, moment):
-        """Nothing is left, in the daemon or in a process that asked."""
+        """Checks that the daemon and the prompting processes have none of the values in memory."""
         ended(self)
         found = self.found(self.session.daemon_pid(), kept=self.kept)
         assert set(found) == {"kept"}, (moment, found)
@@ -102,7 +102,7 @@ class Guarded:
         return lookup(self.session, "k", "v").expect("assphrase")
 
     def hold(self, passphrase):
-        """A client with a grant that it has not used."""
+        """A client that has access to the item, but has not read it yet."""
         item = "/org/freedesktop/secrets/collection/login/1"
         person = Person(self.session, "/usr/bin/python3", "-c", HOLDER, item)
         return person.expect("assphrase").type(passphrase).expect("unlocked")
@@ -119,7 +119,7 @@ def stocked(shared_session):
 
 @pytest.fixture
 def guarded(stocked):
-    # A right answer before each test: wrong ones count over all prompts.
+    # A right answer before each test resets the count of wrong ones, which all prompts share.
     assert stocked.ask().type(stocked.passphrase).last_line() == stocked.secret
     yield stocked
     assert stocked.session.locker().returncode == 0 and stocked.session.status()["items"] == 1
@@ -137,7 +137,8 @@ def test_stored_and_read(guarded):
 
 
 def seen_in_helper(guarded):
-    """What is found in latchkey-derive while it runs. It is stopped for a look, which the module may not wait for."""
+    """The values in the memory of latchkey-derive. The test stops the process to look, so the module may run into its
+    timeout."""
     seen = set()
     for helper in helpers(guarded.session):
         try:
@@ -147,12 +148,12 @@ def seen_in_helper(guarded):
             finally:
                 os.kill(helper, signal.SIGCONT)
         except (FileNotFoundError, ProcessLookupError):
-            pass  # it was done
+            pass  # the process has ended
     return seen
 
 
 def test_while_it_is_derived_it_is_there(guarded):
-    """The control for all that is said to be gone: where it passes through, the scan sees it."""
+    """The control: while latchkey-derive runs, the scan finds the values in its memory."""
     seen = set()
     for _ in range(5):
         person = guarded.ask()
@@ -176,7 +177,7 @@ def test_a_grant_is_a_key_until_it_is_used(guarded):
     holder.type("").expect(guarded.secret)
     guarded.check("a grant was used")
     holder.press("c").output()
-    # The next two are not used.
+    # The next two clients do not use their access.
     guarded.hold(guarded.passphrase).press("c").output()
     wait_until(lambda: not guarded.found(guarded.session.daemon_pid()), "the end of the client")
     guarded.check("the client of a grant is gone")
@@ -219,11 +220,11 @@ def test_the_question_ends(guarded, how):
 
 
 def test_the_stack_denies_after_the_right_one(guarded):
-    """The daemon had the key for a moment, and the prompt did not come to its end."""
+    """The daemon had the key for a moment, but the stack denied in the end."""
     line = (guarded.session.root / "pam.d/latchkey-item").read_text()
     stack(guarded.session, "latchkey-item", line + DENY)
     person = guarded.ask()
-    # Each try of a prompt reads it anew.
+    # Each attempt of a prompt sends the passphrase again.
     for attempt in range(3):
         person.type(guarded.passphrase)
         if attempt < 2:

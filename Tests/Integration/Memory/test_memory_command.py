@@ -1,4 +1,4 @@
-"""What a command leaves in its memory when a person ends it: no secret that it had read."""
+"""A person ends a command by a signal. Its memory then has no secret that it had read."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ from support.session import wait_until
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 
 SECRET = b"a secret that is long enough to be found, and that nothing else has"
-# linux/ptrace.h
+# The numbers are in linux/ptrace.h.
 CONTINUE, SEIZE, TRACE_EXIT, STOPPED_AT_EXIT = 7, 0x4206, 0x40, signal.SIGTRAP | 6 << 8
 ALL_THREADS = 0x40000000
 
@@ -26,7 +26,7 @@ def has_it(process):
 
 
 def end_by(process, number):
-    """Stops the process where the signal has ended it, with its memory still there."""
+    """Stops the process at its exit, while its memory still exists."""
     assert libc.ptrace(SEIZE, process.pid, 0, TRACE_EXIT) == 0
     os.kill(process.pid, number)
     while True:
@@ -39,7 +39,7 @@ def end_by(process, number):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_a_command_that_is_ended_leaves_no_secret(unlocked, number):
-    # Whoever runs the tests may ignore it, as nohup and a shell's & do, and programs inherit that.
+    # nohup and a shell's & make the tests ignore the signal, and programs inherit that.
     process = unlocked.start(
         "latchkey", "add", "--label=x", "k=v", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))

@@ -1,7 +1,7 @@
-"""After the end of whenPasscodeSetThisDeviceOnly no key, secret, label or attribute of it is in the daemon's memory or in a
-file, nor the cipher text; and an old copy of all the vault's files stays dead.
+"""The end of the class whenPasscodeSetThisDeviceOnly. Afterwards neither the daemon's memory nor a file has a key,
+secret, label, attribute or cipher text of the class. An old copy of all the vault's files does not open either.
 
-Whatever destroys the class is one function of `DESTROYERS`.
+Each function of `DESTROYERS` destroys the class in its own way.
 """
 
 import json
@@ -26,50 +26,51 @@ SIZES = (48, 5000, 16 << 20)
 
 
 def erase_beside(session, service):
-    """`latchkey device erase` of another service than the daemon knows by that name: it hears nothing of it."""
+    """Erases through another socket than the daemon's, so the daemon hears nothing of it."""
     session.run("latchkey", "device", "erase", "--yes", "--socket", service.path, check=True)
 
 
 def by_command(session, _service):
-    """`latchkey device erase`, which the daemon does itself."""
+    """`latchkey device erase` through the daemon."""
     session.run("latchkey", "device", "erase", "--yes", check=True)
 
 
 def by_an_empty_field(session, _service):
-    """Root removed the login's password: at the next login its field in the shadow file is empty."""
+    """Root removed the login's password. At the next login, the field of the shadow file is empty."""
     session.shadow("")
     assert session.login_without_password().returncode == 0
 
 
 def by_passwd(session, _service):
-    """The login's password was removed, and PAM says so."""
+    """The login's password was removed, and PAM reports that."""
     session.shadow("")
     assert session.change_token(session.password, "").returncode == 0
     assert session.status()["passwordless"]
 
 
 def by_the_next_login(session, service):
-    """Erased while the daemon runs, which finds out when it is started again and the vault is unlocked."""
+    """Erases beside the running daemon. The daemon notices it after a restart and an unlock."""
     erase_beside(session, service)
     session.restart()
     assert session.login().returncode == 0
 
 
 def by_new_keys(session, service):
-    """Erased while the daemon runs, which is asked for new keys then."""
+    """Erases beside the running daemon, and then asks the daemon for new keys."""
     erase_beside(session, service)
     done = session.run("latchkey", "rotate", "--stdin", "--json", input=session.password + "\n", check=True, timeout=60)
     assert json.loads(done.stdout)["epoch"] == 2
 
 
 DESTROYERS = [by_command, by_an_empty_field, by_passwd, by_the_next_login, by_new_keys]
-# After these there may be no such items until there is a password.
+# After these functions, such items can exist again only after a new password.
 WITHOUT_PASSWORD = [by_an_empty_field, by_passwd]
 
 
 @pytest.fixture(params=["service", "file"])
 def served(request, memory, stage):  # noqa: F811
-    """A vault that depends on a device key in either place, unlocked: its memory, and the service."""
+    """An unlocked vault whose device key is in the service or in a file. The fixture gives its memory and the service.
+    """
     session, path = memory.session, memory.session.root / "device.sock"
     service = Service(program=stage / "usr/libexec/latchkey-deviced", path=path)
     try:
@@ -84,7 +85,7 @@ def served(request, memory, stage):  # noqa: F811
 
 
 def rows_of(folder, vault):
-    """What the database has of the class, sealed, by name: of each value its first and its last bytes."""
+    """The sealed values of the class in the database, by name. Of each value, the first and the last bytes."""
     sealed = {}
     for row in vault._rows["class_key"]:
         if row["class"] == 12:
@@ -119,7 +120,7 @@ def test_nothing_is_left(served, destroy, tmp_path):
             assert client.get(session=via, item=item)["size"] == size
         needles = {name: text.encode() for name, text in texts.items()}
         client.store(session=via, attributes={"free": "yes", "latchkey:accessible": FREE}, text="still there")
-        # Into the database itself, out of SQLite's log: a daemon that ends does that.
+        # A daemon that ends moves SQLite's log into the database.
         session.restart()
         assert session.login().returncode == 0
         vault = memory.learn()
@@ -132,7 +133,7 @@ def test_nothing_is_left(served, destroy, tmp_path):
     gone = {f"{key.name}": key.value for key in mine + items}
     erasable = {"the erasable secret": device_key().erasable}
 
-    # The controls: it is all there now, where it belongs.
+    # The controls: all values are in their places now.
     kept = {key.name: key.value for key in mine}
     assert set(memory.found(kept)) == set(kept)
     assert set(scan_files([session.vault], sealed)) == set(sealed)
@@ -146,19 +147,20 @@ def test_nothing_is_left(served, destroy, tmp_path):
     assert memory.found(gone | needles | erasable) == {}
     assert scan_files(folders, gone | needles | erasable) == {}
     if destroy not in WITHOUT_PASSWORD:
-        # There are such items again, with keys of their own.
+        # New items of the class are possible, and have new keys.
         session.store("another", "another", "yes", "latchkey:accessible", AKPU)
         again = memory.learn()
         assert not {key.value for key in again.keys} & set(gone.values())
         assert memory.found({key.name: key.value for key in again.keys if key.name == "erasable share"})
-    # Generations go in idle turns. The log is emptied when the vault is quiet for a while, or when the daemon ends.
+    # The daemon erases generations when it is idle. It empties the log when the vault has been idle for a while, or at
+    # its own end.
     generations = session.vault / "generations"
     wait_until(lambda: not list(generations.glob("*.erased")), "the end of former generations")
     session.stop_daemon()
     assert scan_files(folders, gone | needles | erasable | sealed) == {}
 
-    # With a password again, the old files open, but not that class: neither for the daemon nor for somebody with all present
-    # files. (A device key in a file of the vault's is its own copy: docs/security/classes.md.)
+    # After the password is set again, the old files open, but this class does not. Neither the daemon nor an attacker
+    # with all present files can open the class. (A device key in a file is an exception: docs/security/classes.md.)
     for name in ("keybag", "vault.db"):
         subprocess.run(["cp", "-a", copy / name, session.vault], check=True)
     with pytest.raises(Unreadable, match="erasable share"):

@@ -1,7 +1,7 @@
-"""No key stays behind in the memory of a latchkeyd that a fault or a signal ends while the vault is unlocked. The kernel frees that
-memory as it is.
+"""A fault or a signal ends latchkeyd while the vault is unlocked. The memory of the dying process has no key, because
+the kernel does not clear that memory.
 
-The control: the same scan finds the keys in the moment in which the signal arrives, and the name of the daemon in its last one.
+The controls: when the signal arrives, the same scan finds the keys. At the end it finds the name of the daemon.
 """
 
 import os
@@ -30,7 +30,7 @@ def test_no_key_stays_behind(new_session, number):
         control = {"control": b"another latchkeyd of this user runs"}
         daemon = new_session.daemon_pid()
         before, after, ended = end(daemon, number, keys | control)
-        # The loop takes SIGTERM from a descriptor, and then ends as usual.
+        # The event loop reads SIGTERM from a descriptor, and then the daemon ends as usual.
         if number != signal.SIGTERM:
             assert set(before) == set(keys | control)
             assert ended in (0, number)

@@ -1,4 +1,6 @@
-"""A libsodium that does not use latchkey-derive's mmap and munmap: the memory of Argon2id is not erased, and that is told."""
+"""A libsodium that does not use latchkey-derive's mmap and munmap. The memory of Argon2id is not erased, and status
+reports that.
+"""
 
 import re
 import shutil
@@ -20,7 +22,7 @@ def unlock(session):
         return session.status()["state"] == "unlocked"
 
     session.lock()
-    # On a busy machine a login may be over before its keys are there.
+    # On a busy machine a login may end before its keys arrive.
     wait_until(is_unlocked, "the unlocked vault", 60)
 
 

@@ -1,4 +1,6 @@
-"""Secrets that are too large for the limit on locked memory: stored and read all the same, and said to be swappable."""
+"""Secrets that exceed the limit on locked memory. The daemon still stores and returns them, and reports that they may
+be swapped out.
+"""
 
 import pytest
 from support.clients import MAIL
@@ -11,12 +13,12 @@ KEPT = "keys and secrets are kept out of swap"
 
 
 def limit(session, process, kib):
-    """Sets how much the process may lock; nobody can have more than before."""
+    """Lowers the process's limit on locked memory. A process cannot raise the limit again."""
     session.run("prlimit", f"--pid={process}", f"--memlock={kib * KIB}:{kib * KIB}", check=True)
 
 
 def told(session):
-    """What status says of it, to programs and to persons."""
+    """The lines of status about memory, for programs and for persons."""
     done = session.run("latchkey", "status", check=True)
     line = next(line for line in done.stdout.splitlines() if line.startswith("Memory"))
     status = session.status()

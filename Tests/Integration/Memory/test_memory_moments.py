@@ -1,6 +1,8 @@
-"""The daemon's memory at the moments that tests do not come upon by chance, because it is stopped there: in the middle of a
-store, and while keys are on their way. They are the control for what must be gone a moment later: secrets of every size and
-of each class that a lock erases, keys of transport sessions, tier keys.
+"""The daemon's memory at moments that tests rarely meet by chance: in the middle of a store, and between the arrival of
+keys and the unlock. The test stops the daemon at these moments.
+
+These scans are the control for the scans a moment later. They look for secrets of every size and of each class that a
+lock erases, keys of transport sessions, and tier keys.
 """
 
 import concurrent.futures
@@ -40,7 +42,8 @@ SIZES = (48, 5000, 1 << 20, 16 << 20)
 
 @pytest.fixture
 def moments(stage):
-    """The memory of a daemon that is set up as by its unit, unlocked, and can be stopped at a change of a file."""
+    """The memory of an unlocked daemon with the environment of its unit. A test can stop the daemon at a change of a
+    file."""
     session = FaultySession(stage)
     try:
         set_tunables(session, tunables())
@@ -51,7 +54,8 @@ def moments(stage):
 
 
 def stopped(session, call, look):
-    """Runs `call` until the daemon's first change of a file; `look`s; and lets it go on. What `call` returns."""
+    """Runs `call`, stops the daemon at its first change of a file, and runs `look`. Then lets the daemon go on, and
+    returns the result of `call`."""
     session.faults.arm(STOP, 1)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         running = pool.submit(call)
@@ -94,7 +98,7 @@ def test_secrets_of_every_size_are_there_and_gone(moments, name):
                 assert client.get(session=via, item=item)["size"] == size
             items.append(item)
         assert sorted(client.get_all(session=via, items=items)["sizes"].values()) == sorted(SIZES)
-        # Every class has its keys, this one all of its items'.
+        # Every class has its keys. This class also has the keys of all its items.
         store_all(moments, client, via, "and ")
         vault = moments.learn()
         assert len([item for item in vault.items.values() if item.accessibility == name]) == len(SIZES) + 1
@@ -102,7 +106,7 @@ def test_secrets_of_every_size_are_there_and_gone(moments, name):
         moments.transport |= {key: bytes.fromhex(opened[key]) for key in ("key", "shared", "extracted")}
         session.lock()
         moments.check(there={"C", "device"}, gone={"A"})
-    # Nor does any of it stand in a file. What is sealed there does: the scan finds its nonces.
+    # No file contains these values in the clear. The control: the scan finds the nonces of their sealed forms.
     assert scan_files([session.vault], moments.everything()) == {}
     nonces = {f"{what} {number}": nonce for number, (_, nonce, what) in enumerate(vault.sealed) if "share" not in what}
     assert set(scan_files([session.vault], nonces)) == set(nonces)
@@ -119,11 +123,11 @@ def test_keys_on_their_way(moments):
         def look():
             assert set(moments.found(tiers)) == set(tiers)
 
-        # A login lifts the collection's own lock, which is a change of the database.
+        # A login ends the collection's explicit lock, which changes the database.
         client.lock(path=LOGIN)
         assert stopped(session, session.bring_keys, look) == LIVE
         moments.check(there={"A", "C", "device"}, gone=())
-        # And while it does, a lock comes.
+        # A lock comes during this change.
         client.lock(path=LOGIN)
         locking = []
 
@@ -148,7 +152,7 @@ def test_keys_that_are_refused(moments):
     session.lock()
     control = Control(session)
     try:
-        # From another machine, and not this vault's.
+        # The keys come from another machine, and are not this vault's.
         assert control.ask(hello(AUTHENTICATE, "i3lock", host="elsewhere"))[2] == REFUSED
         assert control.ask_sealed(session.keys())[:3] == packet(UNLOCK, bytes([NOT_NOW]))
         moments.check(there={"C", "device"}, gone={"A"})

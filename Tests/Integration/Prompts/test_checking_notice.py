@@ -1,4 +1,6 @@
-"""While an answer is checked, the person sees that: by a notification where a window is gone, else by what asked."""
+"""While a program checks an answer, the person sees a message. If the prompt's window is gone, a notification shows it,
+else the prompt itself.
+"""
 
 import subprocess
 import time
@@ -15,7 +17,7 @@ TITLE = "Latchkey is checking your answer"
 
 @pytest.fixture
 def slow(session):
-    """A session with an item whose passphrase is checked for as long as the file that this gives is missing."""
+    """A session with an item. The check of its passphrase takes until the file that the fixture gives exists."""
     ask_on_terminals(session)
     know_the_first(session)
     assert session.login().returncode == 0

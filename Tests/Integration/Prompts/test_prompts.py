@@ -1,5 +1,6 @@
-"""Prompts from end to end: a client that waits, the daemon's queue, latchkey-prompt, PAM, the module, and keys. The
-person is a program that types on the client's own terminal; other ways to ask are in Tests/Programs."""
+"""Prompts from end to end: a waiting client, the daemon's queue, latchkey-prompt, PAM, the module, and keys. The person
+is a program that types on the client's terminal. Tests/Programs tests the other prompters.
+"""
 
 import signal
 
@@ -26,7 +27,7 @@ def is_locked(session, path):
 
 @pytest.fixture
 def opened(session):
-    # A pinentry that cannot be used. So the plain terminal asks, whether or not the machine has another pinentry.
+    # This pinentry always fails, so the prompt uses the plain terminal on every machine.
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text("#!/bin/false\n")
     pinentry.chmod(0o755)
@@ -37,7 +38,7 @@ def opened(session):
 
 @pytest.fixture
 def private(opened):
-    """A collection with a passphrase, locked, and its path."""
+    """A locked collection with a passphrase. Returns its path."""
     label = "{'org.freedesktop.Secret.Collection.Label': <'Private'>}"
     answer = bus(opened, SERVICE, "org.freedesktop.Secret.Service", "CreateCollection", label, "")
     path = answer.split("'")[1]
@@ -101,11 +102,11 @@ def test_dismissed(opened):
 
 
 def test_the_screen_unlocks_meanwhile(opened):
-    """The locker's password is the answer, and the question goes from the terminal."""
+    """The locker's password also answers the prompt, which disappears from the terminal."""
     opened.lock()
     person = lookup(opened, "service", "mail").expect("login password")
     opened.locker()
-    # The client may be faster than the prompt's last line end.
+    # The client may print before the prompt's last line end.
     assert person.last_line().endswith("what was kept") and person.status == 0
 
 
@@ -126,12 +127,13 @@ def test_a_client_that_is_gone_takes_its_prompt_with_it(opened):
     person.output()
     command = ["pgrep", "-U", str(opened.uid), "-f", f"latchkey-prompt.*{opened.root}"]
     wait_until(lambda: not opened.run(*command).stdout, "the end of latchkey-prompt")
-    # The next question is asked.
+    # The next prompt works.
     assert lookup(opened, "service", "mail").expect("login password").type(opened.password).last_line() == "what was kept"
 
 
 def test_a_client_that_is_gone_takes_a_shared_prompt_from_its_terminal(opened):
-    """Its shell may read there again; who still waits is asked where he is."""
+    """The first client has left, so its shell may read the terminal. The prompt moves to the terminal of the client
+    that still waits."""
     opened.lock()
     first = lookup(opened, "service", "mail").expect("login password")
     second = lookup(opened, "service", "mail")
@@ -144,7 +146,7 @@ def test_a_client_that_is_gone_takes_a_shared_prompt_from_its_terminal(opened):
 
 
 def test_killed_while_it_asks(opened):
-    """latchkey-prompt may die in any way: its client is told at once."""
+    """latchkey-prompt dies, and its client hears that at once."""
     opened.lock()
     person = lookup(opened, "service", "mail").expect("login password")
     opened.run("pkill", "-KILL", "-U", str(opened.uid), "-f", f"latchkey-prompt.*{opened.root}", check=True)
@@ -159,7 +161,7 @@ def test_nobody_to_ask(opened):
 
 
 def test_a_collection_locked_by_itself(opened):
-    """The login password opens what was asked for, and no other locked collection."""
+    """The login password unlocks the requested collection, and no other locked collection."""
     label = "{'org.freedesktop.Secret.Collection.Label': <'Other'>}"
     other = bus(opened, SERVICE, "org.freedesktop.Secret.Service", "CreateCollection", label, "").split("'")[1]
     for path in (f"{SERVICE}/collection/login", other):
@@ -171,7 +173,7 @@ def test_a_collection_locked_by_itself(opened):
 
 def test_a_passphrase_of_its_own(opened, private):
     assert opened.lookup("in", "private") is None
-    # The login's password is not it.
+    # The login password is not the collection's passphrase.
     person = lookup(opened, "in", "private").expect("Private").type(opened.password).expect("not right")
     assert person.type("sesame").last_line() == "hidden"
     assert opened.lookup("in", "private") == "hidden"

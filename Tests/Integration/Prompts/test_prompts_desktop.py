@@ -1,5 +1,6 @@
-"""Prompts from end to end on a desktop: a client, the daemon, latchkey-prompt, and GNOME's real prompter on a screen on
-which somebody types."""
+"""Prompts from end to end on a desktop: a client, the daemon, latchkey-prompt, and GNOME's real prompter on a screen. A
+program types as the person.
+"""
 
 import os
 import signal
@@ -21,7 +22,7 @@ SECRET = "what was kept"
 
 @pytest.fixture
 def dialog(screen, display):
-    """The desktop, with the vault unlocked and one secret in it; nothing may be left on the screen."""
+    """A desktop with an unlocked vault and one secret. At the end, no window may be left on the screen."""
     session = screen.session
     assert session.login().returncode == 0
     session.store(SECRET, *MAIL_WORDS)
@@ -32,7 +33,7 @@ def dialog(screen, display):
 
 @pytest.fixture
 def client(dialog):
-    """A client that says just what it is told to."""
+    """A client that makes exactly the calls of the test."""
     opened = Peer(dialog.session)
     yield opened
     if not opened.bus.is_closed():
@@ -44,13 +45,14 @@ def lookup(dialog):
 
 
 class Asked:
-    """A prompt that its client has asked for."""
+    """A prompt that its client has called."""
 
     def __init__(self, client, path):
         self.path, self._client, self._results = path, client, []
         self._subscribe()
         client.call(path, PROMPT, "Prompt", "(s)", "")
-        # The daemon asks the bus who asks, and then the person: twice there and back, and it has.
+        # The daemon first asks the bus about the client, and then asks the person. After two further calls, both have
+        # happened.
         for _ in range(2):
             client.get(LOGIN, COLLECTION, "Locked")
 
@@ -68,9 +70,9 @@ class Asked:
         return not self._results
 
     def end(self):
-        """Whether it was dismissed, and its result with its type."""
+        """Waits for the end of the prompt. Returns whether the person dismissed it, and its result with the type."""
         wait_until(lambda: not self.is_waiting, "Completed", TIMEOUT)
-        # The end is told once, and then the prompt is gone.
+        # The daemon reports the end once, and then removes the prompt.
         assert self._client.error(self.path, PROMPT, "Prompt", "(s)", "") in ABSENT
         assert self._client.error(self.path, PROMPT, "Dismiss") in ABSENT
         (result,) = self._results
@@ -78,7 +80,7 @@ class Asked:
 
 
 def prompt_for(client, *paths):
-    """The prompt that stands between a client and what is locked."""
+    """The prompt that a client needs to unlock these paths."""
     opened, prompt = client.unlock(*paths)
     assert opened == [] and prompt != NOTHING
     return prompt
@@ -93,12 +95,13 @@ def state(dialog):
 
 
 def seal(session):
-    """As before the first login. (Its logouts are fewer than its logins.)"""
+    """Brings the vault to the state before the first login. A logout would not do, because the session may have several
+    logins."""
     session.restart()
     assert session.status()["state"] == "sealed"
 
 
-# A client that waits
+# MARK: a client that waits
 
 
 def test_the_right_password(dialog):
@@ -110,7 +113,7 @@ def test_the_right_password(dialog):
     dialog.answer(dialog.session.password)
     assert tool.end() == (SECRET, 0)
     assert state(dialog) == "unlocked"
-    # The password crosses the bus encrypted, and no log has it.
+    # The password crosses the bus only encrypted, and no log contains it.
     assert dialog.session.password not in dialog.heard + dialog.session.log()
 
 
@@ -145,7 +148,7 @@ def test_killed_while_it_asks(dialog, client, victim):
     assert tool.end() == ("", 1)
     assert asked.end() == (True, "ao", [])
     dialog.expect_nothing()
-    # The next client that asks gets a prompt.
+    # The next client gets a prompt.
     tool = lookup(dialog)
     dialog.expect()
     dialog.answer(dialog.session.password)
@@ -162,7 +165,7 @@ def test_login_password_then_passphrase(dialog, client):
     assert dialog.expect()["message"] == "Enter your login password"
     dialog.answer(session.password)
     assert "Private" in dialog.expect()["message"]
-    # One is not the other.
+    # The login password is not the collection's passphrase.
     dialog.answer(session.password)
     assert "not right" in dialog.expect()["warning"]
     dialog.answer("sesame")
@@ -170,13 +173,13 @@ def test_login_password_then_passphrase(dialog, client):
     client.call(made, COLLECTION, "Delete")
 
 
-# What a client sees of its prompt
+# MARK: the client's view of its prompt
 
 
 def test_a_prompt_and_its_client(dialog, client):
     item = client.search(MAIL)[0][0]
     dialog.session.lock()
-    # Nobody waits for a person in a call: it has returned, and nothing is on the screen.
+    # The call returns without waiting for a person, and no window appears.
     path = prompt_for(client, LOGIN, item, LOGIN)
     assert dialog.programs() == [] and dialog.windows() == []
     other = Peer(dialog.session)
@@ -192,7 +195,7 @@ def test_a_prompt_and_its_client(dialog, client):
     dialog.answer(dialog.session.password)
     assert asked.end() == (False, "ao", [LOGIN, item])
     assert client.read(item) == SECRET.encode()
-    # Other clients do not hear of the prompt.
+    # Other clients get no signal about the prompt.
     assert not [signal for signal in other.listen() if signal[2] == "Completed"]
     other.close()
 
@@ -216,8 +219,8 @@ def test_a_client_dismisses_its_prompt(dialog, client):
 
 
 def test_a_prompt_stays_for_the_person_when_its_client_is_gone(dialog, client):
-    """The client waits for 3 s, as gh does. A later client joins the prompt, and the prompt unlocks when nobody waits any
-    more."""
+    """The client waits for 3 s, as gh does. A later client joins the prompt. The prompt still unlocks the vault when no
+    client waits any more."""
     dialog.session.lock()
     ask(client, LOGIN)
     dialog.expect()
@@ -236,7 +239,7 @@ def test_a_prompt_stays_for_the_person_when_its_client_is_gone(dialog, client):
 
 
 def test_a_boolean_in_the_place_of_the_window(dialog, client):
-    """Emacs 28 sends one from a batch run."""
+    """Emacs 28 sends a boolean from a batch run."""
     dialog.session.lock()
     path = prompt_for(client, LOGIN)
     client.call(path, PROMPT, "Prompt", "(b)", False)
@@ -255,19 +258,19 @@ def test_clients_share_one_window(dialog, client):
     tool = lookup(dialog)
     other = Peer(dialog.session)
     asked = [ask(other, LOGIN), ask(other, other.search(MAIL)[1][0])]
-    # One of the clients goes, and the window stays for the rest.
+    # One of the clients leaves, but the window stays for the others.
     client.close()
     assert asked[0].is_waiting and len(dialog.windows()) == 1
     dialog.answer(dialog.session.password)
     assert tool.end() == (SECRET, 0)
     assert [each.end()[:2] for each in asked] == [(False, "ao")] * 2
     other.close()
-    # Nobody was asked twice.
+    # The person was asked only once.
     dialog.expect_nothing()
 
 
 class Late(Asked):
-    """As old versions of go-keyring: it listens only when its call has returned."""
+    """A client that listens only after its call has returned, as old versions of go-keyring."""
 
     def __init__(self, client, path):
         self.path, self._client, self._results = path, client, []
@@ -290,22 +293,22 @@ def test_who_listens_late_hears_of_the_end(session, peer, why):
         if opened:
             assert session.locker().returncode == 0
         late = Late(peer, path)
-        # The test itself may have been slow.
+        # On a busy machine, the test itself may have been too slow.
         if late.is_told():
             assert late.end() == (not opened, "ao", [LOGIN] if opened else [])
             return
     raise AssertionError("Completed was never heard")
 
 
-# Lockers
+# MARK: lockers
 
 
 @pytest.fixture
 def behind_locker(dialog, client, locker):
-    """A prompt that its client asked for while a locker was up."""
+    """A prompt that its client called while a locker was active."""
     item = client.search(MAIL)[0][0]
     locker(True)
-    # Who looks at the collection alone finds it open: no prompt could help.
+    # To clients, the collection looks unlocked, because no prompt could help now.
     assert client.get(LOGIN, COLLECTION, "Locked") is False
     assert client.unlock(LOGIN) == ([LOGIN], NOTHING)
     assert client.get(item, ITEM, "Locked") is True
@@ -370,13 +373,13 @@ def test_a_locker_does_not_lift_what_was_locked_by_itself(dialog, client, locker
     assert asked.end() == (False, "ao", [LOGIN])
 
 
-# Storing in what is locked
+# MARK: storing in a locked collection
 
 
 @pytest.mark.parametrize("how", ["collection locked", "locked", "sealed"])
 def test_store(dialog, client, how):
-    """libsecret asks by itself, and stores after it. Behind the lock something new could be stored as it is; in the place
-    of something old not."""
+    """libsecret calls the prompt, and then stores the item. Behind the lock, the vault would take a new item without a
+    prompt. A replacement needs the unlock."""
     session = dialog.session
     if how == "sealed":
         seal(session)
@@ -394,7 +397,7 @@ def test_store(dialog, client, how):
     dialog.expect()
     dialog.answer(session.password)
     assert tool.end() == ("", 0)
-    # In its place, beside nothing of the first try.
+    # The item has replaced the old one. The failed attempts left nothing behind.
     assert len(client.search(MAIL)[0]) == 1 and client.search(MAIL)[1] == []
     assert session.lookup(*MAIL_WORDS) == "newer"
 

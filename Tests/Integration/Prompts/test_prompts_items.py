@@ -1,5 +1,6 @@
-"""Items that ask, on a desktop: real clients, GNOME's real prompter, and the person before the screen. A picture of the
-prompt is kept in `.build/pictures`."""
+"""Protected items on a desktop: real clients, GNOME's real prompter, and a person at the screen. `.build/pictures`
+keeps a picture of the prompt.
+"""
 
 import os
 import signal
@@ -18,7 +19,7 @@ CHOOSE, ENTER = 'Choose a passphrase for the item "Bank"', 'Enter the passphrase
 
 @pytest.fixture
 def dialog(screen):  # noqa: F811
-    """The desktop, with the vault unlocked and empty; nothing may be left on the screen."""
+    """A desktop with an unlocked and empty vault. At the end, no window may be left on the screen."""
     assert screen.session.login().returncode == 0
     screen.session.run("latchkey", "rm", "--all", "bank=mine")
     assert screen.session.status()["items"] == 0
@@ -29,7 +30,7 @@ def dialog(screen):  # noqa: F811
 
 @pytest.fixture
 def stored(dialog):
-    """An item with a passphrase that secret-tool stored, and which stays readable behind a locker."""
+    """An item with a passphrase that secret-tool has stored. Its keys stay in memory behind a locker."""
     tool = store(dialog, "application-password", CLASS, "after-first-unlock")
     dialog.expect()
     dialog.answer(PASSPHRASE, PASSPHRASE)
@@ -47,7 +48,7 @@ def lookup(dialog):
 
 
 def read(dialog):
-    """The next prompt works."""
+    """Checks that the next prompt works."""
     tool = lookup(dialog)
     assert dialog.expect()["warning"] == ""
     dialog.answer(PASSPHRASE)
@@ -66,7 +67,7 @@ def test_a_passphrase_is_chosen_and_asked_for(dialog):
     assert (question["title"], question["message"]) == ("New passphrase", CHOOSE)
     assert question["description"].replace("\\", "") == (
         'The application "secret-tool" (as far as can be told) wants the item "Bank" to have a passphrase.')
-    # The prompter has the second field, and the bar that shows how strong it is.
+    # The prompter shows the second field, and a bar for the strength of the passphrase.
     assert dialog.properties()["password-new"] == "true"
     dialog.fill(PASSPHRASE)
     keep_picture(dialog, "new-passphrase.png")
@@ -97,7 +98,7 @@ def test_two_that_differ(dialog):
     tool = store(dialog, "application-password")
     dialog.expect()
     dialog.answer_in_vain(PASSPHRASE, "something else")
-    # The prompter says so itself, and goes on asking.
+    # The prompter itself shows the error, and asks again.
     assert tool.is_waiting and dialog.session.status()["items"] == 0
     dialog.answer(PASSPHRASE, PASSPHRASE)
     assert tool.end() == ("", 0)
@@ -164,19 +165,19 @@ def test_killed_while_it_asks(stored, victim):
 
 @pytest.mark.parametrize("way", ["not answered", "answered just then"])
 def test_the_screen_is_locked_while_it_is_asked(stored, locker, way):  # noqa: F811
-    """The item is of a class whose keys stay."""
+    """The keys of this item's class stay in memory behind the lock."""
     tool = lookup(stored)
     stored.expect()
     if way == "not answered":
         locker(True)
     else:
-        # The daemon finds the answer and the lock at once.
+        # The daemon finds the answer and the lock at the same time.
         daemon = stored.session.daemon_pid()
         os.kill(daemon, signal.SIGSTOP)
         stored.answer(PASSPHRASE)
         locker(True, lambda: os.kill(daemon, signal.SIGCONT))
     stored.expect_nothing()
-    # What is asked afterwards is for the session.
+    # The next prompt is for the session.
     locker(False)
     assert stored.expect()["message"] == "Enter your login password"
     stored.cancel()

@@ -1,4 +1,6 @@
-"""Items that ask, on the terminal of the program that reads them: a shell in tmux, line by line and by pinentry-curses."""
+"""Protected items on the terminal of the reading program. A shell runs in tmux, and the prompt is line by line or by
+pinentry-curses.
+"""
 
 import os
 import pathlib
@@ -24,7 +26,7 @@ WRONG, DIFFERENT = "That passphrase is not right.", "The two passphrases were no
 
 
 class Desk:
-    """A person at a terminal, who is asked in one of the two ways."""
+    """A person at a terminal. The prompt takes one of the two ways."""
 
     def __init__(self, session, way):
         self.session, self.way = session, way
@@ -51,11 +53,12 @@ class Desk:
         assert self.session.status()["items"] == 1
 
     def dismiss(self):
-        """Ctrl-C; a program with a screen of its own takes it for a letter until the end of the line."""
+        """Presses Ctrl-C. A full-screen program reads it as a character, and sees it only after Enter."""
         self.terminal.press("C-c", *(["Enter"] if self.way == "curses" else []))
 
     def ended(self, status, secret=False):
-        """The program's end: its status, and whether it showed the secret. The terminal is as it was."""
+        """Checks the program's exit status, whether it showed the secret, and that the terminal is in its former state.
+        """
         self.terminal.expect(f"status {status}").wait_for_shell()
         shown = self.terminal.screen
         assert (SECRET in shown) is secret and PASSPHRASE not in shown
@@ -65,12 +68,12 @@ class Desk:
         assert self.terminal.settings == self.before
 
     def read(self):
-        """The next prompt works."""
+        """Checks that the next prompt works."""
         self.terminal.run(LOOKUP).expect(ENTER).type(PASSPHRASE)
         self.ended(0, secret=True)
 
     def processes(self, name):
-        """The processes of this session. Others may run beside them."""
+        """The processes of this session with this name. Other sessions may run at the same time."""
         found = self.session.run("pgrep", "-U", str(self.session.uid), "-f", name).stdout.split()
         return [int(process) for process in found if is_alive(int(process)) and self.is_own(process)]
 
@@ -81,7 +84,7 @@ class Desk:
             return False
 
     def prompt(self):
-        """The process that asks."""
+        """The process of latchkey-prompt."""
         (process,) = self.processes(f"latchkey-prompt.*{self.session.root}/run")
         return process
 
@@ -101,20 +104,20 @@ def seat(opened, request):
 
 @pytest.fixture
 def desk(seat):
-    """With the vault unlocked."""
+    """A desk with an unlocked vault."""
     assert seat.session.login().returncode == 0
     return seat
 
 
 @pytest.fixture
 def dialog(desk):
-    """What a locker stands before."""
+    """The desk that the fixture of the locker uses."""
     return desk
 
 
 @pytest.fixture
 def stored(desk):
-    """An item with a passphrase, which stays readable behind a locker."""
+    """An item with a passphrase. Its keys stay in memory behind a locker."""
     if desk.session.status()["items"] == 0:
         desk.store("application-password", CLASS, "after-first-unlock")
     return desk
@@ -124,7 +127,7 @@ def test_a_passphrase_is_chosen_and_asked_for(desk):
     desk.remove()
     terminal = desk.terminal
     terminal.run(f"{STORE} application-password").expect('"secret-tool" (as far as can be told)', CHOOSE)
-    # Pressed twice: the second is no answer to the second question.
+    # The test presses Enter twice. The second one must not answer the second question.
     terminal.type(PASSPHRASE, key="").press("Enter", "Enter").expect(AGAIN).type(PASSPHRASE).wait_for_shell()
     assert DIFFERENT not in terminal.screen
     desk.is_as_before()
@@ -181,7 +184,8 @@ def test_the_command_line_shows_it(stored):
 
 
 def test_who_asks_is_not_stopped_while_another_reads_the_terminal(stored):
-    """A shell that took the terminal back would share what is typed with the prompt."""
+    """Nothing may stop the client during the prompt. Else the shell would take the terminal back, and would read a part
+    of the answer."""
     stored.terminal.run(GET).expect(ENTER).press("C-z", "C-\\", "Enter").expect(WRONG).type(PASSPHRASE)
     stored.ended(0, secret=True)
 
@@ -209,7 +213,7 @@ def test_a_client_that_is_killed_takes_its_prompt_with_it(stored, command):
 
 
 def test_a_vault_that_is_stopped_is_not_waited_for(stored):
-    """However long a person may take. The prompt has the terminal until the vault goes on."""
+    """A person may take any time, so the prompt keeps the terminal until the daemon goes on."""
     daemon = stored.session.daemon_pid()
     stored.terminal.run(GET).expect(ENTER)
     (process,) = stored.processes("bin/latchkey get")
@@ -226,7 +230,7 @@ def test_a_vault_that_is_stopped_is_not_waited_for(stored):
 
 
 def test_the_prompt_is_killed(stored):
-    """The unit would end a pinentry that outlives the prompt. A throw-away session has no such unit."""
+    """The daemon's unit would end a pinentry that outlives the prompt. A throw-away session has no such unit."""
     stored.terminal.run(GET).expect(ENTER)
     if stored.way == "curses":
         (process,) = stored.processes("^pinentry")
@@ -244,13 +248,13 @@ def test_the_screen_is_locked_while_it_is_asked(stored, locker, way):  # noqa: F
     if way == "not answered":
         locker(True)
     else:
-        # The daemon finds the answer and the lock at once.
+        # The daemon finds the answer and the lock at the same time.
         daemon = stored.session.daemon_pid()
         os.kill(daemon, signal.SIGSTOP)
         stored.terminal.type(PASSPHRASE)
         locker(True, lambda: os.kill(daemon, signal.SIGCONT))
     wait_until(lambda: not is_alive(prompt), "the prompt's end")
-    # What is asked afterwards is for the session.
+    # The next prompt is for the session.
     locker(False)
     stored.terminal.expect("wants access to your secrets.", "Enter your login password")
     stored.dismiss()

@@ -1,4 +1,4 @@
-"""Secrets for units of systemd: `latchkey credential`, with a connection as systemd makes it."""
+"""Secrets for systemd units: `latchkey credential`, with a connection like systemd's."""
 
 import socket
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.night("ssh")
 
 
 def ask(session, name=b"\0d1e2/unit/backup.service/token"):
-    """What a unit gets, and the exit status of the command."""
+    """The credential that a unit gets, and the exit status of the command."""
     address = f"\0latchkey-credentials-{session.root.name}"
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as unit:
         listener.bind(address)
@@ -52,6 +52,6 @@ def test_an_item_that_locks_with_the_screen_needs_a_rule(unlocked):
     store(unlocked, "allowed", "systemd-unit=late.service", "systemd-credential=token", "systemd-unlocked=yes")
     late = b"\0d1e2/unit/late.service/token"
     assert ask(unlocked, late) == (b"allowed", 0)
-    # Nobody is asked behind the lock.
+    # Behind the lock, no prompt appears.
     unlocked.lock()
     assert ask(unlocked, late) == (b"", 1)

@@ -1,4 +1,4 @@
-"""The ssh agent with OpenSSH's own programs: keys of `ssh-add`, signatures, the lock, and what it asks."""
+"""The ssh agent with OpenSSH's own programs: keys of `ssh-add`, signatures, the lock, and questions to the person."""
 
 import struct
 
@@ -18,7 +18,7 @@ def test_keys_of_ssh_add_sign_until_they_are_removed(agent):  # noqa: F811
         agent.run("ssh-add", "-T", f"{path}.pub", check=True)
     fingerprints = agent.run("ssh-add", "-l", check=True).stdout.splitlines()
     assert fingerprints == [agent.run("ssh-keygen", "-lf", path, check=True).stdout.strip() for path in paths]
-    # By the agent alone: the file of the private key is gone.
+    # The agent signs alone, because the file of the private key is deleted.
     paths[0].unlink()
     signed = agent.folder / "text"
     signed.write_text("text")
@@ -58,7 +58,7 @@ def test_a_constrained_key_goes_only_where_it_may(agent):  # noqa: F811
     agent.will_say(True)
     with agent.connect() as client:
         assert client.ask(25, fields, b"\xff", string(RESTRICT), string(limits))[0] == SUCCESS
-        # Nobody says where this would lead.
+        # Without a binding, the agent does not know where the login leads.
         assert client.sign(blob, login(blob, b"s1")) is None
     with agent.connect() as client:
         assert client.bind(home, b"s1", False)
@@ -75,7 +75,7 @@ def test_a_constrained_key_goes_only_where_it_may(agent):  # noqa: F811
         assert len(client.identities()) == 1
         assert client.sign(blob, login(blob, b"s1")) is None
         assert client.bind(far, b"s2", False)
-        # Behind another host, a login must name the host.
+        # Behind another host, a login must name the host that it comes from.
         assert client.sign(blob, login(blob, b"s2")) is None
         assert client.sign(blob, login(blob, b"s2", host=home)) is None
         assert client.sign(blob, login(blob, b"s2", host=far))
@@ -88,7 +88,7 @@ def test_it_refuses_what_it_does_not_know_and_goes_on(agent):  # noqa: F811
     with agent.connect() as client:
         for message in (b"\x01", b"\xc8", b"\x0d", b"\x11" + fields[:40], b"\x1b" + string("nothing@example.com")):
             assert client.ask(message) == bytes([FAILURE]), message
-        # A constraint that is not known, or is there twice, or allows nothing.
+        # An unknown constraint, a constraint that occurs twice, and a constraint that allows nothing.
         for constraint in (b"\x09", b"\xff" + string("new@example.com"), b"\x02\x02", b"\xff" + string(RESTRICT) + string("")):
             assert client.ask(25, fields, constraint) == bytes([FAILURE]), constraint
         assert client.identities() == []
@@ -143,7 +143,7 @@ def test_forwarded_and_unbound_requests_ask_each_time(agent):  # noqa: F811
         assert client.bind(host, b"s1", True)
         assert client.sign(blob, login(blob, b"s1"))
         assert "from another machine" in agent.asked()[2]
-        # The host that forwards says nothing of where the login goes.
+        # The forwarding host does not say where the login leads.
         assert "'anna'" in agent.asked()[2] and "SHA256:" not in agent.asked()[2]
         assert client.sign(blob, login(blob, b"s2", host=host))
         assert "SHA256:" in agent.asked()[3]
@@ -154,7 +154,8 @@ def test_forwarded_and_unbound_requests_ask_each_time(agent):  # noqa: F811
 
 @pytest.mark.night("ssh")
 def test_a_host_does_not_pass_as_local_by_the_agents_lock(agent):  # noqa: F811
-    """ssh ignores a binding that fails. A host that had locked the agent meanwhile would bind the connection itself."""
+    """ssh ignores a failed binding. If a host could lock the agent meanwhile, the host could bind the connection
+    itself."""
     host = Host()
     path = agent.key()
     blob = public_blob(path)
@@ -162,7 +163,7 @@ def test_a_host_does_not_pass_as_local_by_the_agents_lock(agent):  # noqa: F811
     with agent.connect() as own, agent.connect() as forwarded, agent.connect() as later:
         assert forwarded.bind(host, b"s1", True)
         assert forwarded.ask(22, string("word"))[0] == FAILURE
-        # The person does it.
+        # Only the person can lock the agent.
         assert own.ask(22, string("word"))[0] == SUCCESS
         assert forwarded.ask(23, string("word"))[0] == FAILURE
         assert later.bind(host, b"s1", True)

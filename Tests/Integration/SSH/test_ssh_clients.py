@@ -1,4 +1,4 @@
-"""The ssh agent and clients that flood it, keep silent, withdraw their questions or claim to be others."""
+"""Clients that flood the ssh agent, keep silent, withdraw their questions, or pretend to be other programs."""
 
 import fcntl
 import os
@@ -15,13 +15,13 @@ from support.sshagent import (
 
 pytestmark = pytest.mark.night("ssh")
 
-# A prompter that nobody answers. It notes when it was shown, and what it does when it shall end.
+# A prompter that nobody answers. It notes when it appeared. The test chooses its action at SIGTERM.
 WAITING = "#!/bin/sh\ntrap '{end}' TERM\n{{ cut -d' ' -f1 /proc/uptime; }} >>{shown}\nwhile :; do sleep 0.05; done\n"
 
 
 @pytest.mark.parametrize("end", ["exit 1", ":"], ids=["ends", "goes on"])
 def test_no_question_is_exchanged_for_another_at_once(agent, end):  # noqa: F811
-    """A person who is about to click must see that the next question is another one."""
+    """A person who is about to click must notice that the question has changed."""
     shown = agent.folder / "shown"
     (agent.folder / "prompt").write_text(WAITING.format(end=end, shown=shown))
 
@@ -37,12 +37,12 @@ def test_no_question_is_exchanged_for_another_at_once(agent, end):  # noqa: F811
     second.send(request)
     withdrawn = time.clock_gettime(time.CLOCK_BOOTTIME)
     first.close()
-    # A prompter that goes on is ended, too.
+    # The agent also ends a prompter that ignores SIGTERM.
     wait_until(lambda: len(times()) == 2, "the second question")
-    # No clock of a busy machine makes the pause shorter.
+    # A busy machine can only make the pause longer.
     assert times()[1] - withdrawn > 1.9
     second.close()
-    # The agent ends the last one, before the fixture ends the agent.
+    # The last prompter must end before the fixture ends the agent.
     wait_until(lambda: not children(agent.process.pid), "the end of the prompter")
 
 
@@ -56,14 +56,14 @@ def test_a_silent_client_makes_room_for_the_next(agent):  # noqa: F811
     def connect():
         try:
             held.append(Client(agent.path))
-        except BlockingIOError:  # As many as the kernel keeps wait.
+        except BlockingIOError:  # The kernel keeps only so many waiting connections.
             return False
         return len(held) == 520
 
     try:
         wait_until(connect, "the connections")
         assert held[-1].ask(11)[0] == 12
-        # The client that was silent for longest is the one that goes.
+        # The agent drops the client that has been silent for longest.
         with pytest.raises(ConnectionError):
             held[0].ask(11)
     finally:
@@ -90,14 +90,14 @@ def test_an_agent_without_descriptors_goes_on(unlocked):
 
 
 def unread(client):
-    """How many bytes the agent has not read yet."""
+    """The number of bytes that the agent has not read yet."""
     return struct.unpack("i", fcntl.ioctl(client.socket, termios.TIOCOUTQ, bytes(4)))[0]
 
 
 def test_no_passphrase_is_tried_while_a_wrong_one_costs_its_time(agent):  # noqa: F811
     with agent.connect() as first, agent.connect() as second:
         assert first.ask(22, string("word"))[0] == SUCCESS
-        # Each wrong passphrase costs more time than the one before, and the second client must come within the last one's.
+        # Each wrong passphrase makes the agent pause longer. The second client must come during the last pause.
         for _ in range(round(4 + slowness())):
             assert first.ask(23, string("other"))[0] == FAILURE
         first.send(b"\x17" + string("other"))
@@ -120,7 +120,8 @@ def test_an_item_of_another_program_is_no_seal(agent):  # noqa: F811
 
 
 def test_a_binding_of_another_program_than_ssh_is_not_believed(agent):  # noqa: F811
-    """A remote machine can bind a connection that its ssh here left unbound. It holds keys that no known_hosts has."""
+    """A remote machine can bind a connection that its local ssh left unbound. The machine has its own keys, which no
+    known_hosts contains."""
     path = agent.key()
     blob = public_blob(path)
     agent.run("ssh-add", path, check=True)
@@ -133,12 +134,12 @@ def test_a_binding_of_another_program_than_ssh_is_not_believed(agent):  # noqa: 
 
 
 MESSAGES = 5000
-# A lock by a passphrase that nobody knows would end the test, and each wrong passphrase makes the agent wait.
+# A lock with an unknown passphrase would end the test, and each wrong passphrase makes the agent wait.
 LOCKS = (22, 23)
 
 
 def test_messages_at_random_do_no_harm(agent):  # noqa: F811
-    """Messages that are valid, nearly valid and not. FUZZ_SEED replays a run."""
+    """Random messages: valid, nearly valid and invalid. FUZZ_SEED repeats a run."""
     number = int(os.environ.get("FUZZ_SEED", random.SystemRandom().getrandbits(32)))
     choice, host, path = random.Random(number), Host(), agent.key()
     fields, blob = private_fields(path), public_blob(path)
@@ -147,11 +148,12 @@ def test_messages_at_random_do_no_harm(agent):  # noqa: F811
     limits = b"\xff" + string(RESTRICT) + string(destination("home", host))
     valid = [
         b"\x0b", b"\x0d" + string(blob) + string(login(blob, b"s1")) + bytes(4), b"\x12" + string(blob), b"\x13",
-        # A key that asks nobody, as no connection is bound to its host: a question costs seconds.
+        # A signature with this key asks no question, because no connection is bound to its host. A question would cost
+        # seconds.
         b"\x19" + fields + b"\x01\0\0\1\0\x02" + limits, b"\x1b" + string("query"),
         b"\x19" + fields + b"\xff" + string("sk-provider@openssh.com") + string("internal"),
         b"\x1b" + string("session-bind@openssh.com") + string(host.blob) + string("s1") + string(host.sign(b"s1")) + b"\1"]
-    # From here on the agent has its connection to the vault.
+    # This call opens the agent's connection to the vault.
     agent.run("ssh-add", "-T", agent.folder / "kept.pub", check=True)
     before = len(os.listdir(f"/proc/{agent.process.pid}/fd"))
     clients = []
@@ -172,14 +174,14 @@ def test_messages_at_random_do_no_harm(agent):  # noqa: F811
                 if not cut:
                     client.receive()
                     continue
-            except OSError:  # It hung up on a message of no bytes.
+            except OSError:  # The agent hung up on an empty message.
                 pass
             client.close()
             clients.remove(client)
         for client in clients:
             client.close()
         wait_until(lambda: len(os.listdir(f"/proc/{agent.process.pid}/fd")) <= before, "the end of the connections")
-        # What a client removed comes back with the next lock.
+        # Keys that a client removed come back with the next lock and unlock.
         agent.session.lock()
         assert agent.session.locker().returncode == 0
         assert "kept" in agent.listed()

@@ -1,4 +1,4 @@
-"""ssh keys that are items of the vault: `latchkey ssh`, and what the agent does with them."""
+"""ssh keys that are items of the vault: `latchkey ssh`, and the agent's use of these keys."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.night("ssh")
 
 
 def sign(agent, public):  # noqa: F811
-    """Whether ssh-keygen, which is a local program, gets a signature."""
+    """Whether ssh-keygen, a local program, gets a signature."""
     return agent.run("ssh-keygen", "-q", "-Y", "sign", "-n", "git", "-f", public, input="text").returncode == 0
 
 
@@ -46,7 +46,7 @@ def test_a_key_of_the_vault_asks_once_until_the_lock(agent):  # noqa: F811
     assert session.locker().returncode == 0
     assert sign(agent, public)
     assert len(agent.asked()) == 3
-    # No client of the agent deletes it.
+    # No client of the agent can delete an item of the vault.
     agent.run("ssh-add", "-D", check=True)
     assert agent.listed() == [] and not sign(agent, public)
     session.lock()
@@ -57,13 +57,14 @@ def test_a_key_of_the_vault_asks_once_until_the_lock(agent):  # noqa: F811
 
 
 def test_a_change_of_the_vault_counts_at_the_next_signature(agent):  # noqa: F811
-    """The agent knows keys that it was told of, and signs by one call. It must hear of each change first."""
+    """The agent caches the vault's keys, and signs with a single call. So it must hear of each change before the next
+    signature."""
     session = agent.session
     path = agent.key()
     agent.will_say(False)
 
     def signs():
-        # Other programs ask for the list of keys first, which the agent makes anew.
+        # Other programs ask for the list of keys first, and the agent then reads the list anew.
         return agent.run("ssh-add", "-T", f"{path}.pub").returncode == 0
 
     for _ in range(5):
@@ -96,12 +97,12 @@ def test_a_file_with_a_passphrase_comes_into_the_vault(agent, form, begin):  # n
     assert f"{path} still has the private key" in told and path.read_bytes() == kept
     assert session.run("latchkey", "ssh", "add", path, env=session.environment | asking).returncode == 1
     path.unlink()
-    # The key signs behind the locked screen, as its class says.
+    # The class of the key allows signatures behind the locked screen.
     session.lock()
     with agent.connect() as client:
         assert client.identities() == [(public_blob(path), b"work")]
     assert sign(agent, f"{path}.pub")
-    # The key leaves the vault as a file that ssh-keygen reads.
+    # The item's secret is a file that ssh-keygen can read.
     taken = agent.folder / "taken"
     taken.write_text(session.run("latchkey", "get", "xdg:schema=org.latchkey.SSHKey", check=True).stdout)
     taken.chmod(0o600)
@@ -110,7 +111,8 @@ def test_a_file_with_a_passphrase_comes_into_the_vault(agent, form, begin):  # n
 
 
 def test_each_client_needs_an_answer_of_its_own(unlocked):
-    """The vault knows one client, the agent. What a person allows for one of the agent's clients must not serve another."""
+    """To the vault, the agent is a single client. If the person allows a read for one of the agent's clients, that must
+    not serve another."""
     session = ask_on_terminals(unlocked)
     line = session.run("latchkey", "ssh", "generate", "me@example.com", check=True).stdout
     blob = base64.b64decode(line.split()[1])
@@ -125,7 +127,7 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
         request = b"\x0d" + string(blob) + string(b"data") + bytes(4)
         first, second, third = (Client(path) for _ in range(3))
         first.send(request)
-        # The vault's prompt says whom the agent asks for, and that nobody knows where the request comes from.
+        # The vault's prompt names the agent's client, and says that the origin of the request is unknown.
         person.expect("Perhaps forwarded, for 'python3").expect("login password")
         # The first client leaves while the person answers.
         os.kill(person.pid, signal.SIGSTOP)
@@ -138,7 +140,7 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
         os.kill(person.pid, signal.SIGCONT)
         for client in (second, third):
             person.expect("login password")
-            # The end of the prompt before drops what is typed, so the person types until it counts.
+            # The end of the former prompt drops typed characters, so the person types until the prompt accepts them.
             limit = Limit(20)
             while not limit.is_over:
                 person.type(session.password)
@@ -242,7 +244,7 @@ def test_copy_id_gives_ssh_copy_id_the_public_key(unlocked):
 
 
 def test_a_label_of_two_lines_is_one_key(unlocked):
-    """Any program can change the label. A second line of authorized_keys would let somebody else in."""
+    """Any program can change the label. A second line in authorized_keys would admit another key."""
     unlocked.run("latchkey", "ssh", "generate", "me\nssh-ed25519 AAAA other", check=True)
     told = unlocked.run("latchkey", "ssh", "public", "me\nssh-ed25519 AAAA other", check=True).stdout
     program = unlocked.root / "bin/ssh-copy-id"
@@ -253,7 +255,7 @@ def test_a_label_of_two_lines_is_one_key(unlocked):
 
 
 def protected(agent):  # noqa: F811
-    """A key file with a passphrase, and the environment in which OpenSSH asks our program for it."""
+    """A key file with a passphrase, and the environment in which OpenSSH runs our program to get the passphrase."""
     path = agent.key("file")
     agent.run("ssh-keygen", "-p", "-q", "-f", path, "-P", "", "-N", "pass phrase", check=True)
     program = agent.session.stage / "usr/libexec/latchkey-ssh-askpass"
@@ -261,13 +263,13 @@ def protected(agent):  # noqa: F811
 
 
 def test_ssh_add_gets_a_passphrase_of_the_vault(agent):  # noqa: F811
-    """As gnome-keyring and gcr store it, so that an imported one serves."""
+    """gnome-keyring and gcr store a passphrase in this form, so an imported one works."""
     path, environment = protected(agent)
     agent.session.store("pass phrase", "unique", f"ssh-store:{path}")
     agent.run("ssh-add", path, env=environment, check=True)
     assert agent.listed() == ["file"]
     agent.run("ssh-add", "-D", check=True)
-    # A relative name, and a passphrase that is wrong: nobody can be asked here.
+    # A relative path, and then a wrong passphrase. No prompt can appear here.
     agent.run("ssh-add", path.name, cwd=agent.folder, env=environment, check=True)
     agent.run("ssh-add", "-D", check=True)
     agent.session.store("other", "unique", f"ssh-store:{path}")

@@ -1,4 +1,6 @@
-"""The ssh agent with other people's clients: libraries of Python and Go, rsync, scp and ansible, and an agent that goes over two hosts."""
+"""The ssh agent with clients of others: libraries of Python and Go, rsync, scp and ansible, and an agent that is
+forwarded over two hosts.
+"""
 
 import json
 import os
@@ -90,7 +92,7 @@ def test_a_library_of_python(keys, module, program):
     told = json.loads(keys.run(sys.executable, "-W", "ignore", "-c", program, check=True).stdout)
     assert [kind for kind, _ in told] == ["ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"]
     assert all(is_right for _, is_right in told)
-    # Libraries bind no connection, so each signature asked.
+    # Libraries bind no connection, so each signature caused a question.
     assert len(keys.asked()) == 3
 
 
@@ -111,7 +113,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="the logins need a shel
 
 
 def answered(agent, count):  # noqa: F811
-    """The questions, when there are so many and the agent has gone on after the last one."""
+    """Waits for this number of questions and for the agent's end of the last one. Returns the questions."""
     wait_until(lambda: len(agent.asked()) == count, "the questions")
     children = pathlib.Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children")
     wait_until(lambda: not children.read_text(), "the end of the last question")
@@ -128,12 +130,12 @@ def test_an_agent_that_is_forwarded_over_two_hosts(agent):  # noqa: F811
     agent.will_say(True)
     there = hosts.run("ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived")
     assert there.stdout == "arrived\n", there.stderr
-    # The first login is of this machine, and asks nothing.
+    # The first login comes from this machine, and causes no question.
     asked = answered(agent, 2)
     fingerprint = agent.run("ssh-keygen", "-lf", agent.folder / "host-far", check=True).stdout.split()[1]
     assert len(asked) == 2 and "from another machine" in asked[0] and fingerprint in asked[0], asked
     assert "'key', until the lock?" in asked[1] and asked[1].endswith("|host")
-    # It is offered once, and was not accepted.
+    # The person was asked once whether to allow the host, and refused.
     agent.will_say(False, host=True)
     refused = hosts.run("ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived")
     assert refused.returncode != 0 and hosts.logins() == [2, 1] and len(agent.asked()) == 3
@@ -156,14 +158,14 @@ def test_a_host_that_is_allowed_until_the_lock(agent, asks):  # noqa: F811
     agent.will_say(True, host=True)
     assert goes_by("home")
     if asks:
-        # A key that asks each time has no such hosts.
+        # A key that asks each time does not remember hosts.
         assert goes_by("home") and kinds() == 4 * ["agreement"]
         return
     answered(agent, 2)
     assert kinds() == ["agreement", "host"]
     agent.will_say(False)
     assert goes_by("home") and len(agent.asked()) == 2
-    # For that host alone, and until the lock.
+    # The permission is for that host alone, and until the lock.
     assert not goes_by("other") and len(agent.asked()) == 3
     agent.session.lock()
     assert agent.session.locker().returncode == 0
@@ -202,7 +204,7 @@ def test_a_key_goes_only_the_way_that_its_destinations_name(agent):  # noqa: F81
     agent.run("ssh-add", "-D", check=True)
     agent.run("ssh-add", "-H", hosts.servers[0].known, "-h", "home", "-h", "home>far", path, check=True)
     assert hosts.run(*way).stdout == "arrived\n" and hosts.logins() == [2, 1]
-    # Not without the first host.
+    # The login fails without the first host.
     assert hosts.run("ssh", "-F", hosts.config, "far", "true").returncode != 0
 
 
@@ -222,7 +224,7 @@ def test_copies_and_a_connection_that_stays(agent):  # noqa: F811
         assert copied.returncode == 0, copied.stderr
         assert (agent.session.home / "source-rsync").read_text() == "text"
     before = hosts.logins()
-    # ansible keeps its connection. A kept connection needs no signature, even behind the lock.
+    # ansible keeps its connection open. An open connection needs no signature, even behind the lock.
     master = ["-o", "ControlMaster=auto", "-o", f"ControlPath={agent.folder}/master", "-o", "ControlPersist=60"]
     login = ["ssh", "-F", hosts.config, *master, "home", "echo here"]
     assert hosts.run("sh", "-c", 'exec "$@" 2>/dev/null', "sh", *login).stdout == "here\n"
@@ -272,7 +274,7 @@ def test_ansible_keeps_one_connection_for_its_plays(agent):  # noqa: F811
     worked, told = play("first")
     try:
         assert worked and (agent.session.home / "said").read_text() == "first", told
-        # Two plays with three tasks had one signature.
+        # Two plays with three tasks needed one signature.
         assert hosts.logins() == [1] and agent.asked() == []
         agent.session.lock()
         worked, told = play("locked")

@@ -1,4 +1,6 @@
-"""The ssh agent beside OpenSSH's programs, git and other clients, over many locks, and what is in its memory."""
+"""The ssh agent with OpenSSH's programs, git and other clients, over many locks. A scan looks for keys in the agent's
+memory.
+"""
 
 import base64
 import os
@@ -32,7 +34,7 @@ def test_a_login_by_each_kind_of_key_and_its_certificate(agent, server, kind):  
     authority = agent.folder / "authority"
     agent.run("ssh-add", path, check=True)
     assert server.login() and agent.asked() == []
-    # The key alone is not allowed any more, and its certificate is.
+    # The server no longer allows the key itself, but allows its certificate.
     server.allowed.write_text("")
     agent.run("ssh-keygen", "-q", "-s", authority, "-I", "id", "-n", agent.session.user, f"{path}.pub", check=True)
     assert not server.login()
@@ -52,13 +54,13 @@ def test_a_question_names_the_user_and_the_host(agent, server):  # noqa: F811
     assert server.login()
     fingerprint = agent.run("ssh-keygen", "-lf", agent.folder / "host-home", check=True).stdout.split()[1]
     assert f"'{session.user}'" in agent.asked()[0] and f"the host {fingerprint}" in agent.asked()[0]
-    # Debian's ssh writes names as hashes.
+    # Debian's ssh writes hashes of names into known_hosts.
     session.run("mkdir", session.home / ".ssh", check=True)
     session.run("tee", session.home / ".ssh/known_hosts", input=server.known.read_text(), check=True)
     session.run("ssh-keygen", "-H", "-f", session.home / ".ssh/known_hosts", check=True)
     assert server.login()
     assert f"the host 'home' ({fingerprint})" in agent.asked()[1]
-    # A name that only ssh's configuration has.
+    # Only ssh's configuration has this name.
     configuration = agent.folder / "ssh_config"
     configuration.write_text("Host home\n  HostName far.example\n")
     server.known.write_text(server.known.read_text().replace("home ", "far.example "))
@@ -150,7 +152,7 @@ def test_many_clients(agent):  # noqa: F811
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_process_has_a_key_behind_the_lock(agent):  # noqa: F811
     path = agent.key()
-    # "ssh-ed25519", the public key, then the seed and the public key once more.
+    # The field has the seed and then the public key. The seed is the secret part.
     seed = strings_until(private_fields(path))[2][:32]
     agent.run("ssh-add", path, check=True)
     agent.will_say(True)
@@ -161,11 +163,11 @@ def test_no_process_has_a_key_behind_the_lock(agent):  # noqa: F811
         assert client.sign(public_blob(path), b"data") and client.sign(public_blob(other), b"data")
         agent.session.lock()
         needles = {"seed": seed, "stored": stored}
-        # The forms in files of keys, whichever byte a group of Base64 begins at.
+        # The forms of the values in key files. Base64 works in groups, so a value may start at any of three positions.
         needles |= {
             f"{name} as text {shift}": base64.b64encode(bytes(shift) + value)[4:40]
             for name, value in (("seed", seed), ("stored", stored)) for shift in range(3)}
-        # A control: the comment of the key is there.
+        # The control: the scan finds the comment of the key.
         assert "comment" in scan(agent.process.pid, {"comment": b"/org/freedesktop/secrets"})
         for process in (agent.process.pid, agent.session.daemon_pid()):
             assert scan(process, needles) == {}
@@ -180,7 +182,7 @@ def test_a_new_agent_goes_on_with_the_keys_of_the_session(agent):  # noqa: F811
     agent.process = agent.session.start(program, "--socket", agent.path, "--prompt-program", agent.folder / "prompt")
     wait_until(agent.path.exists, "the agent's socket")
     agent.run("ssh-add", "-T", f"{path}.pub", check=True)
-    # A new daemon has a new session.
+    # A new daemon starts sealed.
     agent.session.restart()
     assert agent.session.locker().returncode == 0
     assert agent.listed() == []

@@ -1,4 +1,4 @@
-"""OpenSSH's own tests of agents, with ours, with OpenSSH's and with gcr's. docs/TESTING.md has the table."""
+"""OpenSSH's own tests of agents, with our agent, OpenSSH's and gcr's. docs/TESTING.md has a table of the results."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not REGRESS.is_dir(), reason="the package openssh-tests is missing")]
 
 AGENTS = ("latchkey-ssh-agent", "ssh-agent", "gcr-ssh-agent")
-# For each test the agents that fail it, with a part of what the test says.
+# For each test, the agents that fail it, and a part of the error.
 TESTS = {
     "agent": {"gcr-ssh-agent": "ssh-add failed exit code"},
     "agent-getpeereid": {},
@@ -33,14 +33,14 @@ TESTS = {
 
 
 class Regress:
-    """A copy of OpenSSH's tests for the user of a session."""
+    """A copy of OpenSSH's tests, owned by the session's user."""
 
     def __init__(self, session):
         self.session, self.folder = session, session.root / "openssh"
         session.root.chmod(0o755)
         shutil.copytree(REGRESS, self.folder, symlinks=True)
         subprocess.run(["chown", "-R", f"{session.uid}:{session.gid}", self.folder], check=True)
-        # DSA keys, which newer versions of OpenSSH do not have.
+        # Newer versions of OpenSSH have no DSA keys.
         script = self.folder / "test-exec.sh"
         assert "-Q key-plain" in script.read_text()
         script.write_text(script.read_text().replace("-Q key-plain", "-Q key-plain | grep -v dss"))
@@ -50,7 +50,7 @@ class Regress:
         self.sudoers.chmod(0o440)
 
     def agent(self, name):
-        """A program with ssh-agent's command line."""
+        """The path of a program with the command line of ssh-agent."""
         if name == "ssh-agent":
             return "/usr/bin/ssh-agent"
         wrapper = self.session.root / name
@@ -65,7 +65,7 @@ class Regress:
         return wrapper
 
     def run(self, test, agent):
-        """The outcome of a test, as `ok`, `skip` or `failed`, and what it said."""
+        """Runs a test. Returns `ok`, `skip` or `failed`, and the output."""
         variables = {
             ".OBJDIR": self.folder, ".CURDIR": self.folder, "BUILDDIR": self.folder, "OBJ": self.folder, "TEST_SHELL": "sh", "TEST_SSH_SSH": "ssh",
             "TEST_SSH_SFTPSERVER": "/usr/lib/openssh/sftp-server", "TEST_SSH_ECC": "yes", "TEST_SSH_UNSAFE_PERMISSIONS": "1",
@@ -73,7 +73,8 @@ class Regress:
         } | ({"SUDO": "sudo"} if test == "agent-getpeereid" else {})
         session = self.session
         run = [
-            # The shell is the first process there, and collects those whose parents are gone: one test waits for the end of such a process.
+            # The shell is the first process of the namespace, so it collects orphaned processes. One test waits for the
+            # end of such a process.
             "unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c",
             'mount --bind "$0" /etc/passwd && mount --bind "$1" /etc/sudoers && shift && "$@"; exit $?',
             accounts(session), self.sudoers, "setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "env",

@@ -1,4 +1,4 @@
-"""Keys of security keys in the ssh agent: OpenSSH's ssh-sk-helper signs, by a security key in software."""
+"""Keys of security keys in the ssh agent. OpenSSH's ssh-sk-helper signs with a software security key."""
 
 import concurrent.futures
 import contextlib
@@ -16,7 +16,7 @@ from support.sshserver import Server
 pytestmark = [
     pytest.mark.night("ssh"), pytest.mark.skipif(not DUMMY.exists(), reason="the package openssh-tests is missing")]
 
-# The data that ssh-keygen has signed.
+# The data that ssh-keygen signs.
 DATA = b"SSHSIG" + b"".join(map(string, ("file", "", "sha512", "hash")))
 PROVIDER = b"\xff" + string("sk-provider@openssh.com")
 
@@ -50,7 +50,7 @@ def make(agent, library, kind="ed25519-sk", name="key"):
 
 
 def children(agent):
-    """The names of the programs that the agent started and that run."""
+    """The names of the agent's running child processes."""
     names = []
     for process in open(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read().split():
         with contextlib.suppress(OSError):
@@ -59,7 +59,7 @@ def children(agent):
 
 
 def request(path):
-    """A request for a signature. Its client says nothing of where it comes from, so the person is asked."""
+    """A request for a signature. Its client does not say where it comes from, so the agent asks the person."""
     return b"\x0d" + string(public_blob(path)) + string(DATA) + bytes(4)
 
 
@@ -79,7 +79,7 @@ def test_a_security_key_logs_in_and_signs(agent, library, kind):
     signed = agent.run("ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", f"{path}.pub", input="text", check=True).stdout
     (agent.folder / "text.sig").write_text(signed)
     agent.run("ssh-keygen", "-Y", "check-novalidate", "-n", "file", "-s", agent.folder / "text.sig", input="text", check=True)
-    # Its certificate, too.
+    # The server allows only the key's certificate.
     server.allowed.write_text("")
     agent.run("ssh-keygen", "-q", "-s", agent.folder / "authority", "-I", "id", "-n", agent.session.user, f"{path}.pub", check=True)
     path.with_name("private").rename(path)
@@ -103,7 +103,7 @@ def test_a_key_file_of_a_security_key_comes_into_the_vault(agent, library):
     session.lock()
     agent.run("ssh-add", "-T", f"{path}.pub", check=True)
     assert session.locker().returncode == 0
-    # Any program of the person can write the attribute.
+    # Any program of the person can change this attribute.
     other = agent.folder / "other.so"
     other.write_bytes(library.path.read_bytes())
     (item,) = [line.split()[0] for line in session.run("latchkey", "ssh", "list", check=True).stdout.splitlines()]
@@ -118,7 +118,7 @@ def test_only_providers_of_the_list_are_taken(unlocked, library):
         path, plain = make(agent, library), agent.key("plain")
         assert agent.run("ssh-add", "-S", library.path, path).returncode != 0
         agent.run("ssh-add", "-S", "internal", path, check=True)
-        # OpenSSH's own way finds no device here.
+        # Without the library, OpenSSH finds no device here.
         assert agent.run("ssh-add", "-T", f"{path}.pub").returncode != 0
         with agent.connect() as client:
             fields = private_fields(plain)
@@ -140,13 +140,13 @@ def test_a_touch_holds_no_other_client_up(agent, library):
     wait_until(lambda: len(agent.asked()) == 2, "the notice")
     assert agent.asked()[1].startswith("Touch your security key for the ssh key 'key'.") and agent.asked()[1].endswith("|notice")
     agent.run("ssh-add", "-T", f"{plain}.pub", check=True)
-    # The second one has its turn when the first client is gone, and its helper.
+    # The agent serves the second client after the end of the first client and its helper.
     second.send(request(path))
     first.close()
     wait_until(lambda: len(agent.asked()) == 4, "the second notice")
     library.touch()
     assert second.receive()[0] == 14
-    # A lock ends a signature that waits.
+    # A lock ends a waiting signature.
     library.wait_for_touch()
     second.send(request(path))
     wait_until(library.is_waiting, "the third signature")
@@ -166,7 +166,7 @@ def test_a_request_that_was_allowed_waits_for_its_turn_and_a_lock_ends_all(agent
             client.send(request(path))
         wait_until(lambda: [line.rpartition("|")[2] for line in agent.asked()].count("agreement") == 2, "both questions")
         wait_until(lambda: set(children(agent)) == {HELPER}, "the end of the second question")
-        # The agent has gone on after that question when it answers this.
+        # When the agent answers this call, it has finished the question.
         assert len(other.identities()) == 1
         assert children(agent) == [HELPER]
         agent.session.lock()
@@ -183,7 +183,7 @@ def test_another_machine_replaces_no_security_key(agent, library, command):
         assert forwarded.bind(Host(), b"s1", True)
         for client in (forwarded, unknown):
             assert client.ask(25, private_fields(path), PROVIDER, string("internal")) == bytes([FAILURE])
-        # A key of its own is welcome.
+        # Another key than the vault's is allowed.
         assert forwarded.ask(25, private_fields(other), PROVIDER, string("internal")) == bytes([SUCCESS])
     assert sorted(agent.listed()) == ["key", "other"]
     agent.run("ssh-add", "-T", f"{path}.pub", check=True)
@@ -199,7 +199,7 @@ def test_a_key_that_is_removed_signs_nothing(agent, library):
             client.send(request(path))
             wait_until(lambda: children(agent) == [HELPER] and library.is_waiting(), "the signature that waits")
             agent.run(*remove, check=True)
-            # The agent's own clients end it at once, and not after the minute that a touch may take.
+            # The agent's own clients end the signature at once, without waiting for the touch's timeout of a minute.
             if remove[0] == "ssh-add":
                 client.socket.settimeout(40)
             else:
@@ -207,7 +207,7 @@ def test_a_key_that_is_removed_signs_nothing(agent, library):
             assert client.receive() == bytes([FAILURE])
         wait_until(lambda: not children(agent), "the end of the helper")
         library.forget_touch()
-        # What was left out comes back with the lock.
+        # The removed keys come back with the next lock and unlock.
         agent.session.lock()
         assert agent.session.locker().returncode == 0
         if remove[0] == "ssh-add":
@@ -219,7 +219,7 @@ def test_not_too_many_wait_for_a_touch(agent, library):
     agent.run("ssh-add", "-S", library.path, path, check=True)
     library.wait_for_touch()
     ended = agent.folder / "ended"
-    # One signature is made, and 32 wait for it.
+    # One signature is under way, and 32 wait for it.
     started = agent.session.start(
         "sh", "-c", 'for n in $(seq 40); do { ssh-add -T "$1" 2>/dev/null; echo $? >>"$2"; } & done; wait', "sh", f"{path}.pub", ended)
 
@@ -234,7 +234,7 @@ def test_not_too_many_wait_for_a_touch(agent, library):
 
 
 def test_after_a_touch_that_did_not_come_the_next_notice_waits(agent, library):
-    """A person who is about to touch must see that the next signature is another one."""
+    """A person who is about to touch must notice that the next signature is another one."""
     shown = agent.folder / "shown"
     (agent.folder / "prompt").write_text(f"#!/bin/sh\ncut -d' ' -f1 /proc/uptime >>{shown}\n")
 
@@ -253,13 +253,13 @@ def test_after_a_touch_that_did_not_come_the_next_notice_waits(agent, library):
     withdrawn = time.clock_gettime(time.CLOCK_BOOTTIME)
     first.kill()
     wait_until(lambda: len(times()) == 2, "the second notice")
-    # No clock of a busy machine makes the pause shorter.
+    # A busy machine can only make the pause longer.
     assert times()[1] - withdrawn > 1.9
     third = start()
     touched = time.clock_gettime(time.CLOCK_BOOTTIME)
     library.touch()
     assert second.wait(60) == 0 and third.wait(60) == 0
-    # The third one needs no touch any more, so its notice may be gone before it was shown.
+    # The third signature needs no second touch, so its notice may end before it appears.
     assert all(time - touched > 0.4 for time in times()[2:])
 
 

@@ -1,5 +1,6 @@
-"""`latchkey doctor` as it is run: what it prints, its exit status, and that it goes by what is there. Its checks themselves
-are tested on files of several distributions (DoctorTests) and on the booted system (Desktop)."""
+"""`latchkey doctor` as a program: its output, its exit status, and its view of the machine. DoctorTests tests the
+single checks on files of several distributions, and Desktop tests them on the booted system.
+"""
 
 import json
 import os
@@ -25,7 +26,7 @@ session optional pam_latchkey.so
 
 @pytest.fixture
 def machine(session, stage):
-    """The files of a machine on which nothing is wrong."""
+    """The files of a machine without problems."""
     root = session.root / "machine"
     folders = ["etc/pam.d", "usr/lib/x-linux-gnu/security", "usr/libexec", "home/x", "proc/self",
                "usr/lib/systemd/user/sockets.target.wants", "usr/share/dbus-1/services", "run"]  # fmt: skip
@@ -48,13 +49,13 @@ def machine(session, stage):
     if os.getuid() == 0:
         os.chown(root / "home/x", session.uid, session.gid)
     (root / "proc/self/mountinfo").write_text("1 0 0:1 / / rw - ext4 /dev/x rw\n")
-    # No password fits the account whose sessions these are, where root runs the tests.
+    # If root runs the tests, no password opens the session's account.
     passwd(session, "P 2025-05-20 0 99999 7 -1")
     return root
 
 
 def passwd(session, words):
-    """A stand-in for passwd(1) that says this of the account."""
+    """Installs a stand-in for passwd(1) that reports these words about the account."""
     folder = session.root / "machine-programs"
     folder.mkdir(exist_ok=True)
     (folder / "passwd").write_text(f"#!/bin/sh\n[ \"$*\" = -S ] && echo {session.user} {words}\n")
@@ -76,11 +77,11 @@ def report(session, root):
 
 
 def test_what_it_prints(session, machine):
-    """A session without a user manager, logind and the device key service, of which part cannot be looked at."""
+    """A session without a user manager, logind and the device key service. doctor cannot check some parts of it."""
     session.login()
     status, state, checks = report(session, machine)
     amiss = {name for name, check in checks.items() if check["state"] not in ("ok", "unknown")}
-    # The module is root's where the tests are; and no session has logind.
+    # If another user than root installed the module, the module's check fails too. No session has logind.
     assert amiss - {"module"} == {"device-key", "lock-news"} and (status, state) == (TO_FIX, "broken")
     assert checks["pam.login"]["state"] == checks["vault"]["state"] == checks["memory.locked"]["state"] == "ok"
     assert checks["unit.socket"]["state"] == checks["memory.manager"]["state"] == "unknown"
@@ -98,8 +99,8 @@ def test_a_throwaway_session_says_what_it_looks_at(session):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a module is root's")
 def test_the_exit_status(session, machine):
-    # The daemon would report that it knows no logind. Without it, doctor finds nothing wrong except the questions that nobody
-    # answers.
+    # The daemon would report that it has no logind. Without the daemon, doctor finds only one problem: no provider owns
+    # the name.
     session.stop_daemon()
     found = report(session, machine)
     assert {name for name, check in found[2].items() if check["state"] not in ("ok", "unknown")} == {"name"}
@@ -131,7 +132,7 @@ def test_files_cannot_command_the_terminal(session, machine):
         assert "\x1b" not in doctor(session, machine, *arguments).stdout
 
 
-# What a locker's service says, what it takes in, and whether the right password then reaches the vault.
+# The locker's service, the file that it includes, and whether the right password then reaches the vault.
 STACKS = {
     "requisite": ("auth requisite {ask}\nauth optional {ours}\n", "", True),
     "jump over deny": (
@@ -162,12 +163,12 @@ STACKS = {
 
 
 def test_its_verdict_is_what_libpam_does(session, machine):
-    """Each stack under the real libpam, and as the doctor goes through it."""
+    """Compares libpam and doctor on each stack."""
     session.login()
     lines = (session.root / "pam.d/i3lock").read_text().splitlines()
     places = {"ask": lines[0].split("required")[1].strip(), "ours": lines[1].split("optional")[1].strip()}
     for name, (outer, inner, opens) in STACKS.items():
-        # libpam is made to look for services elsewhere, but not for what they take in.
+        # In the session, libpam finds services in another folder. An included file needs its full path there.
         for folder, path in ((session.root / "pam.d", session.root / "pam.d/inner"), (machine / "etc/pam.d", "inner")):
             (folder / "i3lock").write_text(outer.format(**places, inner=path))
             (folder / "inner").write_text(inner.format(**places))
@@ -235,7 +236,7 @@ FILES = {
 @pytest.mark.night("vault")
 @pytest.mark.parametrize("change", FILES)
 def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
-    """No daemon runs, as after a login in which it could not start."""
+    """No daemon runs, as after a login in which the daemon could not start."""
     if change is somebody_elses_keybag and os.getuid() != 0:
         pytest.skip("needs root")
     session.login()
@@ -246,12 +247,12 @@ def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
     check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault.files")
     state, fix = FILES[change]
     assert check["state"] == state and (fix or "") in (check["command"] or check["advice"] or ""), check
-    # A program of the session can put a link to a file of root's below the home at any moment.
+    # At any moment, a program of the session can replace a file below the home by a link to a root-owned file.
     assert "sudo" not in (check["command"] or ""), check
 
 
 def test_an_account_by_which_no_password_fits(session, machine):
-    """passwd says less about an account of a directory."""
+    """passwd reports fewer fields for an account of a directory service."""
     session.stop_daemon()
     for words, state in (("L 2025-05-20 0 99999 7 -1", "warning"), ("P 2025-05-20 0 99999 7 -1", "ok"), ("L", "ok")):
         passwd(session, words)
@@ -261,7 +262,7 @@ def test_an_account_by_which_no_password_fits(session, machine):
 
 @pytest.mark.parametrize("mask", [None, "home/x/.config/systemd/user", "etc/systemd/user"])
 def test_a_vault_that_a_login_did_not_finish(session, machine, mask):
-    """The first login came while Latchkey was off: it made the keybag, and no daemon made the database."""
+    """The first login came while Latchkey was off. The helper made the keybag, but no daemon made the database."""
     session.stop_daemon()
     shutil.copytree(session.vault, machine / "home/x/.local/share/latchkey")
     subprocess.run(["chown", "-R", f"{session.uid}:{session.gid}", machine / "home/x"], check=True)
@@ -274,7 +275,7 @@ def test_a_vault_that_a_login_did_not_finish(session, machine, mask):
     check = report(session, machine)[2]["vault.files"]
     assert (check["state"], check["command"]) == (("ok", None) if mask else ("warning", "latchkey unlock"))
     assert "there is no vault.db yet" in check["found"]
-    # A login with the daemon does finish the vault.
+    # A login with the daemon completes the vault.
     session.start_daemon()
     session.login()
     assert (session.vault / "vault.db").exists() and session.status()["problems"] == []
@@ -307,7 +308,7 @@ def test_files_that_were_moved_while_in_use_are_found(session):
 
 
 def test_logins_without_the_module_are_no_fault_where_latchkey_is_off_for_all(session, machine):
-    """As after `pam-auth-update --disable latchkey` and `systemctl --global mask`."""
+    """`pam-auth-update --disable latchkey` and `systemctl --global mask` leave this state."""
     (machine / "etc/systemd/user").mkdir(parents=True)
     (machine / "etc/pam.d/login").write_text("".join(line for line in SERVICE.splitlines(True) if "latchkey" not in line))
     session.stop_daemon()
@@ -319,7 +320,7 @@ def test_logins_without_the_module_are_no_fault_where_latchkey_is_off_for_all(se
 
 
 def test_edited_files_of_pam_have_another_way(session, machine):
-    """pam-auth-update leaves them alone, and ends with 0."""
+    """pam-auth-update does not change edited files, and ends with status 0."""
     session.stop_daemon()
     (machine / "etc/os-release").write_text("ID=debian\n")
     for name in ("usr/share/pam-configs/latchkey", "usr/sbin/pam-auth-update"):
@@ -340,7 +341,7 @@ def test_a_password_that_root_changed_has_the_command_that_asks_for_the_former(s
     session.login()
     wait_until(lambda: session.status()["state"] == "unlocked", "the keys")
     session.logout()
-    # On a busy machine the helpers of a login and a logout go on in the background.
+    # On a busy machine, the helpers of a login and a logout still run in the background.
     wait_until(lambda: session.status()["state"] == "sealed", "the end of the session")
     session.login("another password")
     wait_until(lambda: session.status()["needs_former_password"], "the password to be found wrong")
@@ -350,7 +351,7 @@ def test_a_password_that_root_changed_has_the_command_that_asks_for_the_former(s
 
 
 def test_a_latchkey_that_was_turned_off_is_no_fault(session, machine):
-    """As `latchkey switch --back` and `systemctl --user mask` leave it."""
+    """`latchkey switch --back` and `systemctl --user mask` leave this state."""
     units = machine / "home/x/.config/systemd/user"
     units.mkdir(parents=True)
     for kind in ("socket", "service"):

@@ -1,4 +1,4 @@
-"""The programs and the module as `make install` lays them: how large they are, and how the linker hardened them."""
+"""The sizes of the programs and the module after `make install`, and the hardening by the linker."""
 
 import re
 import subprocess
@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 MB = 1_000_000
-# A little above the size of today. Whatever brings Foundation or regular expressions into a program adds more than that.
+# The limits are slightly above today's sizes. If a program begins to use Foundation or regular expressions, it grows by
+# more than that.
 LIMITS = {
     "usr/bin/latchkey": 12.9 * MB,
     "usr/libexec/latchkeyd": 10.5 * MB,
@@ -28,7 +29,7 @@ def tool(*arguments):
 
 @pytest.fixture(scope="module")
 def binaries(stage):
-    """Everything that was compiled, by its path; the module, whose folder has the machine's name, by its own."""
+    """All compiled files, by path. The module's folder has the machine's name, so the module has a name of its own."""
     found = {}
     for path in stage.rglob("*"):
         if path.is_file() and not path.is_symlink() and path.open("rb").read(4) == b"\x7fELF":
@@ -59,7 +60,7 @@ def test_position_independent(binaries, name):
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_functions_are_bound_at_the_start_and_read_only_then(binaries, name):
-    # Lazy binding also saves the vector registers on the stack, and the rest of a key in them.
+    # Lazy binding would save the vector registers on the stack, which may contain a part of a key.
     assert re.search(r"\(FLAGS_1\).*\bNOW\b", tool("readelf", "-dW", binaries[name]))
     assert re.search(r"^\s*GNU_RELRO\s", tool("readelf", "-lW", binaries[name]), re.M)
 
@@ -68,7 +69,7 @@ def test_functions_are_bound_at_the_start_and_read_only_then(binaries, name):
 def test_no_memory_is_writable_and_executable(binaries, name):
     segments = dict.fromkeys(("LOAD", "GNU_STACK", "GNU_RELRO"), 0)
     for line in tool("readelf", "-lW", binaries[name]).splitlines():
-        # Type, offset, two addresses, two sizes, rights, alignment.
+        # The columns are type, offset, two addresses, two sizes, rights and alignment.
         if match := re.match(r"\s*(\w+)(?:\s+0x[0-9a-f]+){5}\s+([RWE ]{3})\s", line):
             if match[1] in segments:
                 segments[match[1]] += 1

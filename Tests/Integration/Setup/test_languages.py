@@ -1,4 +1,6 @@
-"""Other languages in a session: what the command line and notifications say, and what stays the same for programs."""
+"""A session in another language. The command line and notifications are translated, and the output for programs stays
+the same.
+"""
 
 import json
 import re
@@ -13,12 +15,12 @@ from test_switch import machine as providers  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.night("languages")
 
-# Names that are the same in every language: of programs, classes, units, states of doctor and so on.
+# Names that no language translates, such as those of programs, classes, units, and doctor's states.
 SAME = [
     "latchkey", "latchkeyd", "login", "service", "mail", "TPM", "vault.db", "keybag", "Secret Service", "when-unlocked",
     "when-passcode-set", "after-first-unlock", "always", "this-device-only", "ssh", "json", "KiB", "Login", "logind",
 ]
-# What the system says of a file, and names in the installed files.
+# Errors of the system, and names in the installed files.
 SYSTEM = [
     "No such file or directory", "write: Permission denied", "Permission denied", "Authentication failure", "xdg", "schema", "org",
     "freedesktop", "Secret", "Generic",
@@ -34,7 +36,7 @@ def languages(stage):
 
 @pytest.fixture
 def speaks(unlocked, languages):
-    """The session's commands, in a language."""
+    """A session whose commands speak another language."""
     unlocked.environment |= speaking(MARKED)
     return unlocked
 
@@ -46,13 +48,13 @@ def lines(session, *command, status=0):
 
 
 def left(shown, *values):
-    """The English words in it: paths, options and values are none."""
+    """The English words in the output, without paths, options and values."""
     shown = re.sub(r"(?<![\w<])[/~][\w./@:+-]*|(?<!\w)--?[a-z][\w-]*", " ", shown)
     kept = [line for line in shown.splitlines() if not line.startswith(("Usage:", "  See 'latchkey", "Help:"))]
     return english("\n".join(kept).replace("Error: ", "").replace("latchkey: ", ""), *SAME, *SYSTEM, *values)
 
 
-# What is run, its exit status, and what of it is no language.
+# Each command, with its exit status and the words of its output that belong to no language.
 COMMANDS = {
     "status": (0, []), "find": (0, ["Post"]), "log": (0, []), "history": (0, []), "history diff": (0, ["Post"]), "history make": (0, []),
     "history restore 77 --everything": (1, []), "rules check": (0, []), "rules test service=mail": (0, ["GNOME Online Accounts"]),
@@ -79,7 +81,8 @@ def test_nothing_is_left_in_english(speaks, command):
 
 
 def test_what_is_locked_is_told(speaks):
-    """Why, what each item lacks, and what a command says that needs it."""
+    """The commands report the reason of the lock, the missing data of each item, and the failure of a command that
+    needs it."""
     speaks.store("a-secret", "service", "mail", label="Post")
     speaks.run("latchkey", "history", "make", check=True)
     speaks.lock()
@@ -91,7 +94,7 @@ def test_what_is_locked_is_told(speaks):
 
 
 def test_problems_are_told(speaks):
-    """A damaged vault: in status, in doctor, and by the commands that need it."""
+    """status, doctor and the commands that need the vault report damage."""
     speaks.store("a-secret", "service", "mail", label="Post")
     (speaks.home / ".config/latchkey").mkdir(parents=True, exist_ok=True)
     rules = speaks.home / ".config/latchkey/rules.yaml"
@@ -112,7 +115,7 @@ def test_problems_are_told(speaks):
 
 
 def test_doctor_is_told(session, languages, healthy):  # noqa: F811
-    """Each finding and each advice; states, names of checks and commands are the same."""
+    """doctor translates each finding and each advice. States, names of checks and commands stay the same."""
     session.login()
     session.environment |= speaking(MARKED)
     (healthy / "etc/pam.d/login").write_text("auth requisite pam_unix.so\n")
@@ -126,7 +129,7 @@ def test_doctor_is_told(session, languages, healthy):  # noqa: F811
     done = session.run(*command)
     assert done.returncode == 4
     names = ["ok", "warning", "broken", "unknown", "KeePassXC", "fprintd", "latchkey-first-unlock.target",
-             # What the bus says itself.
+             # The bus itself writes this text.
              'Name "org.freedesktop.systemd1" does not exist', "pam_unix.so", "pam_fprintd.so", "pam_latchkey.so", "pam_systemd.so",
              "latchkey-derive", "latchkeyd.service", "latchkeyd.socket", "latchkeyd", "org.freedesktop.secrets", "ext4", "auth", "session",
              "password", "optional", "active", "inactive", "init_on_free"]  # fmt: skip
@@ -152,7 +155,7 @@ def test_the_plan_of_switch_is_told(speaks, providers):  # noqa: F811
     title = translation("the desktop no longer starts %1$s for secrets", MARKED).replace("%1$s", "gnome-keyring")
     assert title in planned
     told("--to", "latchkey")
-    # The record is in English, whoever reads it, and a later run tells it.
+    # The record is always in English. A later run prints it.
     record = (home / ".local/state/latchkey/switch.json").read_text()
     assert "the desktop no longer starts gnome-keyring for secrets" in record and "ȧ" not in record
     (home / ".config/autostart/gnome-keyring-secrets.desktop").write_text("changed")
@@ -187,7 +190,7 @@ def test_completions_are_the_same_in_every_language(speaks):
 
 @pytest.fixture
 def desktop(new_session, languages):
-    """A session whose desktop speaks a language. The bus starts the daemon, so its environment is that of the desktop."""
+    """A session whose desktop speaks another language. The bus starts the daemon with the desktop's environment."""
     session = new_session
     told = ",".join(f"{name},{value}" for name, value in speaking(MARKED).items())
     command = ["dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.UpdateActivationEnvironment"]
@@ -195,7 +198,7 @@ def desktop(new_session, languages):
     session.start_daemon()
     session.restart()
     yield session
-    # Logs are no text for a person.
+    # Logs stay in English.
     assert "ȧ" not in session.log()
 
 
@@ -207,7 +210,7 @@ def shown(desktop):
 
 
 def the_one(shown, title, begin):
-    """The notification that is shown has this title, and nothing in it is left in English."""
+    """Checks that the notification has this title, and that its text has no English words."""
     wait_until(shown.look, "the notification")
     ((found, text),) = shown.shown
     assert found == translation(title, MARKED)

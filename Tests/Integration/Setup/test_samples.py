@@ -1,4 +1,4 @@
-"""The handbook shows what commands print. A session in which the same is done prints the same."""
+"""The handbook shows the output of commands. The same commands in a test session print the same."""
 
 import re
 import subprocess
@@ -9,16 +9,16 @@ from support.session import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/user/command-line.md").read_text()
 TEXT = PAGE.partition("## What the commands print")[2].partition("\n## ")[0]
-# Other here than on a machine with logind and the device key service.
+# These lines differ from those on a machine with logind and the device key service.
 ELSEWHERE = ("Device key", "Lock reports from")
 
 
 def samples():
-    """Each command of the examples, with the lines that it prints."""
+    """Each command of the examples, with its output."""
     found = []
     for line in re.findall(r"^    (.*)", TEXT, re.M):
         if line.startswith("$ latchkey"):
-            # What it prints goes into a pipe here, too.
+            # The test captures the output, so a pipe in the example makes no difference.
             found.append((line[2:].partition(" | ")[0].split(), []))
         else:
             found[-1][1].append(line)
@@ -26,7 +26,7 @@ def samples():
 
 
 def shape(line):
-    """A line without what differs from one run to the next."""
+    """A line without the parts that differ between runs."""
     line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", line)
     line = re.sub(r" +\d+ [KM]iB$", " SIZE", line)
     line = re.sub(r"/\S+?/\.(local|config)/", r"HOME/.\1/", line)

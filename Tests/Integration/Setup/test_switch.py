@@ -1,5 +1,7 @@
-"""`latchkey switch` as a program: with the real gnome-keyring on a session bus, and killed in front of its changes. What it finds, plans
-and puts back is tested on files (ProviderSwitchTests), user managers on the booted system (Desktop)."""
+"""`latchkey switch` as a program, with the real gnome-keyring on a session bus. The tests also kill the command before
+each of its changes. ProviderSwitchTests tests the search, the plan and the restore on files. Desktop tests user
+managers on the booted system.
+"""
 
 import fcntl
 import json
@@ -18,7 +20,7 @@ from support.session import SECRETS, wait_until
 HOME = "/home/x"
 KEYRING = "/usr/bin/gnome-keyring-daemon"
 DEBIAN = pathlib.Path(__file__).resolve().parents[3] / "debian"
-# The calls that change what is on the disk.
+# The system calls that change files.
 CHANGES = ("mkdir", "symlink", "rename", "unlink", "rmdir", "fsync")
 DONE, REFUSED, LEFT = 0, 1, 4
 
@@ -65,7 +67,7 @@ def switch(session, root, *options, before=(), bus=True):
 
 
 def state(root):
-    """Each file of the machine, but the record: mode and content, or where it leads."""
+    """Each file of the machine except the record, with mode and content, or with the target of a link."""
     found = {}
     for path in root.rglob("*"):
         if path.name == "switch.json":
@@ -133,7 +135,7 @@ def test_for_whom_has_to_be_said(session, machine):
 
 
 def test_all_users(session, machine):
-    """Their own files stay, and no session is touched."""
+    """The users' own files stay, and the command touches no session."""
     home = machine / HOME.lstrip("/")
     session.login()
     before = state(machine)
@@ -148,7 +150,7 @@ def test_all_users(session, machine):
     assert (status, done["all_users"]) == (REFUSED, False) and "sudo latchkey switch --back --all-users" in done["refused"][0]
     assert switch(session, machine, "--back", "--all-users")[0] == DONE
     assert before.items() <= state(machine).items()
-    # Where somebody else could put a link in the way, nothing is written.
+    # The command does not write into a folder in which another user could place a link.
     (machine / "etc/xdg/autostart").chmod(0o777)
     now = state(machine)
     status, done = switch(session, machine, "--to", "latchkey", "--all-users")
@@ -156,7 +158,7 @@ def test_all_users(session, machine):
 
 
 def test_all_users_after_a_pause(session, machine):
-    """The PAM profile was disabled, and nobody's login would open a vault."""
+    """The PAM profile was disabled, so no login would unlock a vault."""
     put(machine, "/etc/pam.d/login", "@include common-auth\n@include common-session\n@include common-password\n")
     put(machine, "/usr/share/pam-configs/latchkey", "Name: Latchkey\n")
     put(machine, "/usr/sbin/pam-auth-update", "")
@@ -180,7 +182,7 @@ def test_all_users_after_a_pause(session, machine):
 
 
 def maintain(machine, script, action):
-    """Runs a script of the Debian package with the machine's /etc and /usr/local, and returns its output."""
+    """Runs a script of the Debian package with the machine's /etc and /usr/local. Returns the output."""
     sandbox = ["bwrap", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--bind", machine / "usr/local", "/usr/local"]
     sandbox += ["--bind", machine / "etc", "/etc", "--ro-bind", DEBIAN, "/run/debian", "--dev", "/dev"]
     for folder in ("bin", "lib", "lib64"):
@@ -195,7 +197,7 @@ def test_purging_the_package_after_a_switch(session, machine):
     masks = [machine / f"etc/systemd/user/latchkeyd.{kind}" for kind in ("socket", "service")]
     record = machine / "etc/latchkey/switch.json"
     assert switch(session, machine, "--to", "latchkey", "--all-users")[0] == DONE
-    # Somebody masks Latchkey by hand. The record still has what turns the others on again.
+    # An administrator masks Latchkey by hand. The record still allows turning the other providers on again.
     for mask in masks:
         mask.symlink_to("/dev/null")
     now, noted = state(machine), record.read_bytes()
@@ -204,7 +206,7 @@ def test_purging_the_package_after_a_switch(session, machine):
         assert state(machine) == now and record.read_bytes() == noted
     for mask in masks:
         mask.unlink()
-    # Handed back, the masks are the command's own.
+    # After `--back`, the masks belong to the command.
     assert switch(session, machine, "--back", "--all-users")[0] == DONE
     assert all(mask.is_symlink() for mask in masks) and record.exists()
     assert "switch" not in maintain(machine, "prerm", "remove")
@@ -215,7 +217,7 @@ def test_purging_the_package_after_a_switch(session, machine):
 
 
 def test_a_private_file_is_not_copied_for_all_users(session, machine):
-    """Not only root may write to /usr/local/share: a link there could lead root to any file."""
+    """Other users than root may write to /usr/local/share. A link there could lead root to any file."""
     portals = "/usr/share/xdg-desktop-portal/portals"
     put(machine, f"{portals}/latchkey.portal", "[portal]\n")
     put(machine, f"{portals}/kwallet.portal", "[portal]\n")
@@ -299,7 +301,7 @@ def test_a_person_sees_what_is_waited_for(session, machine):
         wait_until(lambda: queue(session) == ["latchkeyd", "gnome-keyring-d"], "gnome-keyring, which waits for the name")
         command = ["latchkey", "switch", "--root", machine, "--home", HOME, "--to", "latchkey"]
         shown = Person(session, "env", "-u", "XDG_CONFIG_HOME", *command).expect("\r\x1b[KEnding gnome-keyring (process").output()
-        # Nothing of it stays on the terminal.
+        # The progress message does not stay on the terminal.
         assert "\r\x1b[KDone:" in shown and "Ending" not in shown.split("Done:")[1]
     finally:
         keyring.kill()
@@ -313,7 +315,7 @@ def test_an_agent_that_does_not_answer_is_not_taken_for_an_empty_one(session, ma
     agent = socket.socket(socket.AF_UNIX)
 
     def hang_up():
-        # Until the socket is shut down.
+        # Accepts connections until the test shuts the socket down.
         while True:
             try:
                 agent.accept()[0].close()
@@ -342,13 +344,13 @@ def test_an_agent_that_does_not_answer_is_not_taken_for_an_empty_one(session, ma
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
 def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
     before = state(machine)
-    # The lock that another run holds, at any step.
+    # The lock of another run. The other run could be at any step.
     folder = os.open(machine / HOME.lstrip("/"), os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
     status, done = switch(new_session, machine, *way, bus=False)
     assert (status, done["state"]) == (REFUSED, "refused") and "another 'latchkey switch'" in done["refused"][0]
     assert state(machine) == before
-    # Looking changes nothing, so it does not wait.
+    # A dry run changes nothing, so it does not wait for the lock.
     assert switch(new_session, machine, *way, "--dry-run", bus=False)[0] == DONE
     os.close(folder)
     assert switch(new_session, machine, *way, bus=False)[0] == DONE
@@ -359,7 +361,7 @@ def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
 @pytest.mark.parametrize("scope", [(), ("--all-users",)], ids=["one", "all"])
 def test_killed_in_front_of_each_change(new_session, machine, way, scope):
-    """Whatever is killed, handing back leaves the files as one that was not."""
+    """After a kill, `--back` restores the same files as without the kill."""
     session = new_session
     kept = machine.with_name("kept")
 

@@ -1,4 +1,4 @@
-"""The throw-away session itself: it works, it is alone, and it leaves nothing behind."""
+"""The throw-away session itself: it works, it is isolated, and it leaves no files behind."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ def test_pam_accepts_the_password_and_no_other(session):
     assert session.locker().returncode == 0
     assert session.locker("wrong").returncode != 0
     assert session.locker(service="latchkey-unlock").returncode == 0
-    # A service that the session does not have is denied, whatever the system's folder says.
+    # The session denies a service that it does not have, even if the system has it.
     assert session.locker(service="sshd").returncode != 0
     assert session.logout().returncode == 0
 
@@ -36,7 +36,7 @@ def test_pam_follows_a_change_of_the_password(session):
 
 
 def test_no_command_says_that_the_account_lacks_a_password(new_session):
-    """`nobody` of the machine has none, as passwd(1) says there. The session's account has one."""
+    """passwd(1) reports that the machine's `nobody` has no password. The session's account has one."""
     status, doctor = (new_session.run("latchkey", command).stdout for command in ("status", "doctor"))
     assert "'latchkey unlock', which creates the vault" in status
     assert "sudo passwd" not in status + doctor and "there is no vault yet" in doctor
@@ -60,7 +60,7 @@ def test_only_the_session_is_in_reach(session):
 
 
 def test_another_users_session_needs_root(session):
-    """Started in a session, as a user who is not root."""
+    """The test starts a session as a user who is not root."""
     command = ["--stage", session.environment["LATCHKEY_STAGE"], "--below", session.root / "tmp"]
     for user, text in ((session.user, ""), ("daemon", "only root gives a session to another user: run it as daemon")):
         done = session.run("/usr/bin/python3", "-B", THROWAWAY, *command, "--user", user, "--", "true")
@@ -84,7 +84,7 @@ def test_the_real_vault_is_not_touched(session):
 
 
 def contents(folder):
-    """Every file below the folder with its bytes and times; None if there is no folder."""
+    """Every file below the folder, with its bytes and times. None if the folder does not exist."""
     if not folder.exists():
         return None
     files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
@@ -100,7 +100,7 @@ def test_the_daemon_is_there_and_can_be_restarted(session):
 
 
 def test_a_login_takes_its_services_from_its_session_alone(session):
-    """pam_wrapper copies them to /tmp/pam.X, where two logins that begin at once may take the same X."""
+    """pam_wrapper copies the services to /tmp/pam.X. Two logins that begin at once may choose the same X."""
     process = session.start("pamtester", "login", session.user, "authenticate", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr.read(9) == b"Password:"
     copies = session.run("sh", "-c", f"grep -s -l {session.root} /tmp/pam.?/login").stdout
@@ -123,7 +123,7 @@ LOGIN_AND_READ = (
 
 
 def test_a_stage_of_packages(stage):
-    """As `dpkg -x` unpacks them, here where the module is in /lib."""
+    """A stage from `dpkg -x`. Here the module is in /lib."""
     with tempfile.TemporaryDirectory(prefix="latchkey-stage-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         copy = pathlib.Path(folder) / "unpacked"
@@ -140,7 +140,7 @@ def test_a_stage_of_packages(stage):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives a small share of the processor")
 def test_a_script_on_a_slow_machine(stage, quota):  # noqa: F811
-    """The first login does not wait until its vault is there."""
+    """The first login does not wait for its vault."""
     done = subprocess.run(
         [THROWAWAY, "--stage", stage, "--", "sh", "-c", LOGIN_AND_READ], stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=seconds(120), preexec_fn=quota(10).join)  # fmt: skip
@@ -148,7 +148,7 @@ def test_a_script_on_a_slow_machine(stage, quota):  # noqa: F811
 
 
 def test_what_is_installed_on_the_machine(stage):
-    """Seen by this session only: the stage's files above those of /usr."""
+    """Only this session sees the stage's files, which are mounted over those of /usr."""
     mounting = 'mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr'
     if subprocess.run(["unshare", "-m", "sh", "-c", mounting, "sh", stage], stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("no overlay can be mounted here")
@@ -159,7 +159,7 @@ def test_what_is_installed_on_the_machine(stage):
 
 
 def test_a_process_that_does_not_want_to_end_does(stage):
-    # The process is in a session of its own, without a parent, and ignores SIGTERM.
+    # The process has its own session, has no parent, and ignores SIGTERM.
     stubborn = "trap '' TERM HUP; echo $$; while :; do sleep 1; done"
     command = 'cd; setsid sh -c "$1" >told & until test -s told; do sleep 0.1; done; cat told; exit 7'
     done = subprocess.run(
@@ -183,7 +183,7 @@ def test_signals_clean_up(stage):
         )
         root = pathlib.Path(process.stdout.readline().decode().strip())
         assert root.is_dir()
-        # The terminal sends the signal to every process in the foreground, too.
+        # The terminal sends the signal to every foreground process.
         os.killpg(process.pid, number)
         assert process.wait(seconds(30)) == 128 + number
         assert not root.exists()
@@ -194,7 +194,7 @@ def test_the_daemon_goes_with_a_session_that_was_killed(stage):
     daemon = session.daemon_pid()
     session._throwaway.kill()
     session.close()
-    # The session took the bus with it, and a daemon without its bus ends.
+    # The bus has ended with the session, and a daemon without its bus ends.
     wait_until(lambda: not is_alive(daemon), "the daemon's end")
     shutil.rmtree(session.root)
 
@@ -212,7 +212,7 @@ def test_a_prompt_can_open_the_terminal(stage):
         timeout=seconds(30),
     )
     assert (done.returncode, done.stderr) == (0, "")
-    # Afterwards the terminal has its former owner again.
+    # The terminal has its former owner again.
     assert os.fstat(terminal).st_uid == owner
     os.close(control)
     os.close(terminal)

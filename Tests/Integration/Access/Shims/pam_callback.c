@@ -1,5 +1,5 @@
-// A PAM module that runs the program of its first argument, as the person and with the environment of its caller, and accepts
-// if that does. pam_exec would give it no bus.
+// A PAM module that runs the program of its first argument, and accepts if the program succeeds. The program runs as
+// the person, with the environment of the caller of PAM. With pam_exec the program would have no session bus.
 #include <security/pam_modules.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Preloaded into a program: sends it SIGINT as soon as it has made a folder of its own.
+// A preloaded library that sends SIGINT to the program as soon as the program has made its temporary folder.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

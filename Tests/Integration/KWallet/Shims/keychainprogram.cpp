@@ -1,5 +1,5 @@
-// A program on QtKeychain, as KMail's resources and many others: stores, reads or deletes one password, and says the library's error
-// (0 for none) and what it read, in hexadecimal.
+// A program on QtKeychain, as KMail's resources are. It stores, reads or deletes one password. It prints the library's
+// error (0 for none) and, in hexadecimal, the password that it has read.
 //
 //     keychainprogram write|read|delete SERVICE KEY [HEXADECIMAL]
 

@@ -1,5 +1,5 @@
-// A program of KDE's: does what its standard input says with libKF5Wallet, a line at a time, and answers each line with one. Words are
-// in hexadecimal, as names may have anything in them.
+// A program on libKF5Wallet. Each line of standard input is a command, and gets one line of answer. Words are in
+// hexadecimal, because names may contain any character.
 //
 //     kwalletprogram NAME
 
@@ -28,7 +28,7 @@ static QString hex(const QStringList &texts)
     return words.join(QLatin1Char(' '));
 }
 
-// The answer to one line.
+// The answer to one command.
 static QString answer(const QString &command, const QList<QByteArray> &octets)
 {
     QStringList words;
@@ -54,7 +54,7 @@ static QString answer(const QString &command, const QList<QByteArray> &octets)
         return hex(QStringList{Wallet::LocalWallet(), Wallet::NetworkWallet()});
     if (command == "wallets")
         return hex(Wallet::walletList());
-    // What has come meanwhile, such as that the wallet was closed.
+    // Handles the signals that have arrived, such as the close of the wallet.
     QCoreApplication::processEvents();
     if (command == "is-open")
         return QString::number(wallet && wallet->isOpen());
