@@ -1,4 +1,4 @@
-"""Items that require the person or a passphrase of their own: what their tests have in common."""
+"""Helpers for tests of items that require the person's presence or a passphrase of their own."""
 
 import pytest
 from support.peer import Peer
@@ -12,7 +12,7 @@ PRESENCE = "user-presence"
 
 @pytest.fixture
 def opened(session):
-    """A session whose prompts come line by line on the caller's terminal."""
+    """A session whose prompts appear line by line on the client's terminal."""
     ask_on_terminals(session, agreeing=True)
     assert session.login().returncode == 0
     return session
@@ -26,7 +26,7 @@ def peer(opened):
 
 
 def store(session, secret, passphrase, *attributes, label="Bank"):
-    """secret-tool stores an item whose passphrase the person chooses."""
+    """Stores an item with secret-tool. The person chooses its passphrase."""
     words = ["secret-tool", "store", f"--label={label}", *attributes, REQUIRE, PASSPHRASE]
     person = Person(session, *words).expect("Password: ").type(secret)
     person.expect("Choose a passphrase for").expect(label).type(passphrase).expect("again").type(passphrase)

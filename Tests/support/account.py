@@ -1,4 +1,4 @@
-"""A user of a machine: the ways to log in, and the vault's files."""
+"""A user of a booted machine, with the ways to log in and the vault's files."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ TOOLS = "/usr/local/lib/latchkey-test"
 
 
 class Account:
-    """A user with an empty home, whatever ran for them before ended."""
+    """A user with an empty home. All former processes of the user have ended."""
 
     def __init__(self, machine, name, uid, password):
         self.machine, self.name, self.uid, self.password = machine, name, uid, password
@@ -22,16 +22,16 @@ class Account:
 
     @property
     def vault(self):
-        """The vault's folder, as seen from the outside."""
+        """The vault's folder, as a path of the host."""
         return self.machine.path(self.folder)
 
     def set_password(self, password):
-        """Changes the password as an administrator does: the vault is not told."""
+        """Changes the password as an administrator. The vault does not hear of it."""
         self.password = password
         self.machine.root("chpasswd", input=f"{self.name}:{password}\n")
 
     def carry_home(self, other):
-        """Puts the home folder, as it is now, in the place of another account's of the same number."""
+        """Replaces the home of another account with the same number by a copy of this one."""
         source, target = (account.machine.path(account.home) for account in (self, other))
         shutil.rmtree(target)
         subprocess.run(["cp", "-a", source, target], check=True)
@@ -39,25 +39,25 @@ class Account:
     # Logging in
 
     def login(self, password=None, within=()):
-        """Logs in on a terminal, through login(1), which the command `within` may start."""
+        """Logs in on a terminal through login(1). The command `within` may start login(1)."""
         terminal = self.machine.terminal(*within, "/bin/login")
         terminal.expect("login: ")
         terminal.sendline(self.name)
         return self._enter(terminal, password, "Login incorrect")
 
     def login_without_password(self):
-        """The same where PAM asks for none."""
+        """Logs in on a terminal without a password."""
         terminal = self.machine.terminal("/bin/login")
         terminal.expect("login: ")
         terminal.sendline(self.name)
         return Terminal(self.machine, self.name, terminal, "assword: ")
 
     def ssh(self, password=None, method="password"):
-        """Logs in through sshd, by one method of authentication only."""
+        """Logs in through sshd with only one method of authentication."""
         return self._enter(self._ssh(method), password, "Permission denied")
 
     def ssh_with_key(self):
-        """Logs in through sshd without a password, by a key made for it."""
+        """Logs in through sshd with a new key instead of a password."""
         key, keys = f"/run/key-of-{self.name}", f"{self.home}/.ssh/authorized_keys"
         self.machine.root("rm", "-f", key, f"{key}.pub")
         self.machine.root("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
@@ -66,7 +66,8 @@ class Account:
         return Terminal(self.machine, self.name, self._ssh("publickey", "-i", key), "Permission denied")
 
     def ssh_command(self, command):
-        """What one command tells that sshd runs, with the password: it begins as soon as the session has."""
+        """Runs a command by sshd with the password, and returns its output. The command starts at once after the login.
+        """
         terminal = self.machine.terminal_until_read(*self._ssh_words("password"), command)
         terminal.expect("assword: ")
         terminal.sendline(self.password)
@@ -86,8 +87,8 @@ class Account:
         )  # fmt: skip
 
     def graphical_login(self, password=None, display=":5", seat=None):
-        """Logs in as a display manager does: a session of type x11, or wayland where the display is none of X's, in front of a seat
-        or of none. A shell runs in it, on a terminal of its own."""
+        """Logs in as a display manager does, and runs a shell in the session on its own terminal. The session has type
+        x11, or wayland if the display is not one of X. It may have a seat."""
         terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display, *[seat] * bool(seat))
         return self._enter(terminal, password, "greeter: ")
 
@@ -97,14 +98,15 @@ class Account:
         return Terminal(self.machine, self.name, terminal, refusal)
 
     def greeter_unlock(self, password=None):
-        """Authenticates as a display manager does over a locked session: as root, opening none. Says whether PAM accepted."""
+        """Authenticates as root without opening a session, as a display manager does over a locked session. Returns
+        whether PAM accepted."""
         typed = (password or self.password) + "\n"
         done = self.machine.root(f"{TOOLS}/greeter", "unlock", self.name, "-", input=typed, check=False)
         self.machine.await_helpers()
         return done.returncode == 0
 
     def authenticate(self, password=None, service="i3lock"):
-        """Authenticates as the user, outside any session. Says whether PAM accepted."""
+        """Authenticates as the user outside any session. Returns whether PAM accepted."""
         typed = (password or self.password) + "\n"
         done = self.run("pamtester", service, self.name, "authenticate", input=typed, check=False)
         self.machine.await_helpers()
@@ -117,31 +119,31 @@ class Account:
         return self.machine.user(self.name, *command, **options)
 
     def linger(self):
-        """Lets the user manager run without a session."""
+        """Makes the user manager run without a session."""
         self.machine.root("loginctl", "enable-linger", self.name)
         eventually(lambda: self.manager_runs(), what="the user manager")
 
     def manager_runs(self):
-        """Whether the user manager is up, with the session bus."""
+        """Whether the user manager and its session bus run."""
         unit = f"user@{self.uid}.service"
         return self.machine.root("systemctl", "is-active", unit, check=False).stdout.strip() == "active"
 
     def await_end(self):
-        """Waits until nothing of the user runs any more."""
+        """Waits until all processes of the user have ended."""
         ended = lambda: self.machine.root("pgrep", "-u", self.uid, check=False).returncode != 0
         eventually(ended, 20, f"the end of all that {self.name} runs")
 
     def status(self):
-        """What `latchkey status --json` says outside any session."""
+        """The output of `latchkey status --json` outside any session."""
         return settled(lambda: json.loads(self.run("latchkey", "status", "--json").stdout))
 
     def find(self, **attributes):
-        """As `Terminal.find`, outside any session."""
+        """Like `Terminal.find`, but outside any session."""
         pairs = [f"{name}={value}" for name, value in attributes.items()]
         return json.loads(self.run(f"{TOOLS}/items", "find", *pairs).stdout)
 
     def daemon(self):
-        """The number of the running latchkeyd, as the outside counts."""
+        """The process id of the running latchkeyd on the host."""
         shown = self.run("systemctl", "--user", "show", "-P", "MainPID", "latchkeyd.service").stdout
         assert int(shown) > 0, "latchkeyd does not run"
         return self.machine.host_pid(shown)

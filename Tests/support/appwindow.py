@@ -1,4 +1,4 @@
-"""The window as somebody uses it who cannot see the screen: by names and roles on the accessibility bus."""
+"""The Latchkey window as a screen reader sees it: names and roles on the accessibility bus."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 from support.pace import seconds
 from support.session import wait_until
 
-# Answers each line, a list, with what it found on the screen.
+# For each line, which is a list, prints the matching parts of the screen.
 READER = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
@@ -88,14 +88,14 @@ for line in sys.stdin:
 
 
 class AppWindow:
-    """The program, and a reader of its windows."""
+    """The window's program, and a reader of its windows."""
 
     def __init__(self, session, display, *words, first=None, program=None, **variables):
         self.session, self._display = session, display
-        # The accessibility bus is the only other service that the session's bus starts.
+        # The session's bus starts no other service than the accessibility bus.
         session.offer("org.a11y.Bus", Path("/usr/share/dbus-1/services/org.a11y.Bus.service").read_text())
         self.log = session.root / "app.log"
-        # The renderer that needs no graphics hardware.
+        # This renderer needs no graphics hardware.
         environment = {"GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GDK_BACKEND": "x11", **variables}
         with open(self.log, "wb") as log:
             self.program = session.start(
@@ -104,7 +104,7 @@ class AppWindow:
         self._reader = session.start(
             "/usr/bin/python3", "-c", READER, str(round(seconds(10) * 1000)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if first:
-            # The bus calls an action of a program that it starts.
+            # The bus starts the program, and calls the program's action.
             action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", first, "[]", "{}"]
             wait_until(lambda: session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action).returncode == 0, "the action")
         found = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "latchkey", check=True)
@@ -134,7 +134,7 @@ class AppWindow:
             raise AssertionError(f"{error}; there are: {self.texts()}") from error
 
     def wait_without(self, text):
-        # A window without any text was not read.
+        # If the reader found no text at all, it has not read the window.
         wait_until(lambda: (texts := self.texts()) and not any(text in one for one in texts), f"the end of {text!r}")
 
     def press(self, name):
@@ -142,7 +142,7 @@ class AppWindow:
         wait_until(lambda: self.ask("press", name), f"the button {name!r}")
 
     def click(self, name, role=None):
-        """Clicks with the mouse, once it is where it stays."""
+        """Clicks with the mouse, after the button has stopped moving."""
         found = []
 
         def is_still():
@@ -158,7 +158,7 @@ class AppWindow:
         self.session.run("xdotool", "type", "--window", self.window, text, check=True)
 
     def answer(self, name, text):
-        """Types into the field of a dialog, which is a window of its own at the same place, and presses Enter."""
+        """Types into the field of a dialog, and presses Enter. The dialog is a window at the same place."""
         self.click(name)
         self.session.run("xdotool", "type", text, check=True)
         self.keys("Return")

@@ -1,4 +1,4 @@
-"""What tests of backups have in common: sessions, and the two commands."""
+"""Helpers for tests of backups: sessions, and the commands backup and restore."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ def unlocked(stage):
 
 @pytest.fixture
 def other(stage):
-    """A second one: another home, and another device."""
+    """A second unlocked session, with another home and another device."""
     with opened(stage) as session:
         yield session
 
@@ -49,7 +49,7 @@ def report(done):
 
 
 def counts(done):
-    """What a report says of its items that is not 0."""
+    """The numbers in a report that are not zero."""
     return {key: value for key, value in report(done).items() if isinstance(value, int) and value and key != "dry_run"}
 
 
@@ -58,6 +58,6 @@ def lines(done, outcome):
 
 
 def carry(source, target, name="b"):
-    """Brings a backup to another session."""
+    """Copies a backup to another session."""
     shutil.copy(source.home / name, target.home / name)
     os.chown(target.home / name, target.uid, target.gid)

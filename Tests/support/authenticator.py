@@ -1,6 +1,9 @@
-"""A FIDO2 security key in software: CTAPHID packets of 64 bytes, and above them CTAP 2.0 with clientPIN (protocol 1),
-hmac-secret and credProtect. Packets come over a socket (Shims/authenticator.c has libfido2 connect there), or from
-/dev/uhid, which Tests/Machine has."""
+"""A FIDO2 security key in software. It handles CTAPHID packets of 64 bytes, and above them CTAP 2.0 with clientPIN
+(protocol 1), hmac-secret and credProtect.
+
+The packets come over a socket, to which Shims/authenticator.c connects libfido2. In Tests/Machine they come from
+/dev/uhid.
+"""
 
 import hashlib
 import hmac
@@ -22,7 +25,7 @@ TRIES, TRIES_IN_A_ROW = 8, 3
 
 
 def encoded(value):
-    """CBOR as CTAP wants it: the shortest form, the keys of a map in their order."""
+    """CBOR in CTAP's canonical form: the shortest encoding, with the keys of a map in order."""
     def head(kind, number):
         for size, mark in ((0, None), (1, 24), (2, 25), (4, 26)):
             if mark is None and number < 24:
@@ -88,9 +91,9 @@ class Refused(Exception):
 
 
 class Authenticator:
-    """A key with a PIN, or without one. `touches` says how a person behaves: True touches, False lets it time out, and a
-    function is called in the place of a touch. `is_busy` has every command refused, as while another program has the key.
-    `asked` counts what came, and `touched` the touches."""
+    """A security key with or without a PIN. `touches` is the behavior of the person: True touches, False lets the touch
+    time out, and a function runs instead of a touch. With `is_busy`, the key refuses every command, as while another
+    program uses it. `asked` counts the commands, and `touched` counts the touches."""
 
     def __init__(self, pin="1234", extensions=("credProtect", "hmac-secret")):
         self.pin, self.extensions = pin, list(extensions)
@@ -106,17 +109,18 @@ class Authenticator:
         self._agreement = ec.generate_private_key(ec.SECP256R1())
 
     def plug(self):
-        """Connected anew, a key takes PINs again."""
+        """Plugs the key in again. A key then accepts PINs again."""
         self.row = 0
 
     def know(self, party):
-        """A credential of the key for that party, as if it was made before, and the secret of its answers with the PIN."""
+        """Adds a credential for the party, as if it had been made earlier. Returns the secret of its answers with the
+        PIN."""
         ident, random = os.urandom(64), {True: os.urandom(32), False: os.urandom(32)}
         self.credentials[ident] = {
             "party": party, "protection": 3, "key": ec.generate_private_key(ec.SECP256R1()), "random": random}
         return ident, random[True]
 
-    # CTAP
+    # MARK: CTAP
 
     def answer(self, request):
         self.asked.append(request[0])
@@ -165,7 +169,7 @@ class Authenticator:
         return encoded({2: self._cipher(shared).encryptor().update(self._token)})
 
     def _verified(self, data, proof):
-        """Whether the PIN was given."""
+        """Whether the PIN was right."""
         if proof is None:
             return False
         if not hmac.compare_digest(mac(self._token, data)[:16], proof):
@@ -181,7 +185,7 @@ class Authenticator:
         self.touched += 1
 
     def _found(self, party, listed, verified):
-        """The credential of a list that is this key's, and that wants no more than was given."""
+        """The first listed credential that this key has, and that needs no more than the given proof."""
         for one in listed:
             known = self.credentials.get(one["id"])
             if known and known["party"] == party and (verified or known["protection"] < 3):
@@ -233,10 +237,10 @@ class Authenticator:
         decryptor = self._cipher(shared).decryptor()
         return self._cipher(shared).encryptor().update(mac(random, decryptor.update(asked[2])))
 
-    # CTAPHID
+    # MARK: CTAPHID
 
     def serve(self, receive, send):
-        """Answers packets of 64 bytes until there are no more."""
+        """Answers packets of 64 bytes until none come any more."""
         waiting, channels = {}, 0
         while packet := receive():
             channel, command = struct.unpack(">IB", packet[:5])
@@ -272,7 +276,7 @@ class Authenticator:
 
 
 class Socket:
-    """A connected key at a socket, for Shims/authenticator.c."""
+    """A plugged-in key at a socket, for Shims/authenticator.c."""
 
     def __init__(self, authenticator, path):
         self.authenticator, self.path = authenticator, str(path)
@@ -287,14 +291,14 @@ class Socket:
         while True:
             try:
                 self._connection, _ = self._listener.accept()
-                # The first byte is the number of the report.
+                # The first byte is the report number.
                 self.authenticator.serve(lambda: self._connection.recv(65)[1:], self._connection.send)
             except OSError:
                 if not os.path.exists(self.path):
                     return
 
     def pull(self):
-        """Pulls the key out. What waits for it hears no more of it."""
+        """Unplugs the key. Waiting programs get no answer."""
         os.unlink(self.path)
         self._listener.close()
         if self._connection:

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Reads a backup: an implementation of FORMAT.md, "Backups", that shares nothing with the programs.
+"""Reads a backup: an implementation of FORMAT.md, "Backups", that shares no code with the programs.
 
     python3 -m support.backupreader FILE [--device FILE] [--machine HEX] <PASSPHRASE
 
-Everything is authenticated: whatever does not fit raises Unreadable. Debian: python3-nacl, python3-argon2.
+The reader authenticates everything, and raises Unreadable for any mismatch. Debian: python3-nacl, python3-argon2.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SEALING = {6: 0, 7: 0, 8: 0, 9: 1, 10: 1, 11: 3}
 
 @dataclasses.dataclass
 class Item:
-    """An item. Label, attributes and secret are None if they belong to another device."""
+    """An item. Label, attributes and secret are None if they are bound to another device."""
 
     collection: int
     accessibility: str
@@ -72,7 +72,7 @@ class Fields:
 
 
 class Backup:
-    """All of a backup. `device`: the DeviceKey whose items are to be opened."""
+    """The content of a backup. `device` is the DeviceKey that opens bound items."""
 
     def __init__(self, content, passphrase, device=None):
         self.collections, self.items = [], []

@@ -1,17 +1,17 @@
-"""What a change touches, against the commit before it."""
+"""The files that a change touches, compared to the commit before it."""
 
 import os
 import subprocess
 
 from support.partrun import REPOSITORY
 
-# Where nobody says which commit was the last that landed: a change is what was committed within this many hours.
+# If LATCHKEY_BASE does not name the base commit, a change consists of all commits within this many hours.
 HOURS = 4
 
 
 def changed_files():
-    """The paths that differ from LATCHKEY_BASE, or from the newest commit that is four hours older than the last. All paths,
-    where no such commit is there: a clone without history, or a first change."""
+    """The paths that differ from LATCHKEY_BASE, or else from the newest commit that is four hours older than the last
+    one. All paths if no such commit exists, as in a shallow clone or for a first change."""
     base = os.environ.get("LATCHKEY_BASE") or commit_before_change()
     if base and (names := git("diff", "--name-only", base, "HEAD")) is not None:
         return names
@@ -26,6 +26,6 @@ def commit_before_change():
 
 
 def git(*words):
-    """The lines that git prints; None if it fails."""
+    """The lines that git prints, or None if git fails."""
     done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True)
     return done.stdout.splitlines() if done.returncode == 0 else None

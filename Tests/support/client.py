@@ -10,12 +10,12 @@ SOURCE = pathlib.Path(__file__).with_name("secretclient.py")
 
 
 class Refused(Exception):
-    """The service answered with the D-Bus error that this names."""
+    """The service answered with this D-Bus error."""
 
 
 class SecretClient:
-    """One connection to the session's bus. What it can do are the methods of secretclient.py's Client; each answer is a
-    dictionary, or Refused is raised."""
+    """One connection to the session's bus. The methods of secretclient.py's Client are methods here. Each returns a
+    dictionary, or raises Refused."""
 
     def __init__(self, session):
         self._process = session.start(
@@ -24,7 +24,7 @@ class SecretClient:
 
     @property
     def pid(self):
-        """The process."""
+        """The process id of the client."""
         return self._process.pid
 
     def __getattr__(self, method):
@@ -41,7 +41,7 @@ class SecretClient:
         return call
 
     def disconnect(self):
-        """Leaves the bus."""
+        """Leaves the bus, which ends the client."""
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait(seconds(10))

@@ -1,7 +1,7 @@
-"""Programs that tests build with Swift: the repository's own, and packages beside it that depend on it.
+"""Programs that tests build with Swift: those of the repository, and packages that depend on the repository.
 
-All of them are built in the repository's `.build`, where the modules are already when `swift test` was there before: what
-SwiftPM has compiled for one root package it finds again for the next.
+All of them are built in the repository's `.build`, because `swift test` may have compiled the modules there already.
+SwiftPM reuses them for another root package.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ SCRATCH = REPOSITORY / ".build"
 
 
 def build(package, *options, anew=()):
-    """Builds a package. pytest-xdist's workers do each build once for all of them.
+    """Builds a package. If pytest-xdist runs several workers, one of them makes the build for all.
 
-    `anew`: targets that are compiled even if they were before. Only the worker that builds removes their objects."""
+    `anew` names targets that are always compiled again. Only the worker that builds removes their objects."""
     SCRATCH.mkdir(exist_ok=True)
     run, name = os.environ.get("PYTEST_XDIST_TESTRUNUID"), " ".join([str(package), *options])
     with open(SCRATCH / "tests.lock", "a+") as lock:
@@ -43,7 +43,7 @@ def objects_of(targets):
 
 
 def _build(package, options):
-    # SwiftPM keeps its plan and takes it for whatever package is built next in the same folder.
+    # SwiftPM caches its plan, and would use it for the next package in the same folder.
     command = ["swift", "build", "--disable-build-manifest-caching", "--package-path", package, "--scratch-path", SCRATCH]
     try:
         done = subprocess.run(
@@ -55,7 +55,7 @@ def _build(package, options):
 
 @contextlib.contextmanager
 def readable(*names, built=SCRATCH / "debug"):
-    """A folder with programs that are built, where a session's user can read them."""
+    """A folder with built programs that a session's user can read."""
     with tempfile.TemporaryDirectory(prefix="latchkey-programs-", dir="/tmp") as folder:
         folder = pathlib.Path(folder)
         folder.chmod(0o755)
@@ -66,7 +66,7 @@ def readable(*names, built=SCRATCH / "debug"):
 
 
 def run(*command, **options):
-    """A command that has to work; what it printed."""
+    """Runs a command that must succeed, and returns its output."""
     done = subprocess.run(
         command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     assert done.returncode == 0, done.stdout
@@ -74,12 +74,12 @@ def run(*command, **options):
 
 
 def without_overrides():
-    """The environment, without what `make` tells this repository's manifest."""
+    """The environment without the variables that `make` sets for this repository's manifest."""
     return {name: value for name, value in os.environ.items() if not name.startswith("LATCHKEY_")}
 
 
 def write(folder, files):
-    """The files of a package: name to text."""
+    """Writes the files of a package, given as a map of names to texts."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def write(folder, files):
 
 
 def write_library(folder):
-    """This repository as a client gets it, in `folder/latchkey`, with a version."""
+    """Makes a copy of this repository, with a version, in `folder/latchkey`, as a client package fetches it."""
     ours = folder / "latchkey"
     ours.mkdir()
     shutil.copy(REPOSITORY / "Package.swift", ours)

@@ -1,7 +1,7 @@
-"""What the tests of the Secret Service's clients have in common: fixtures, states of the vault, ways to run a client.
+"""Helpers for tests of Secret Service clients: fixtures, states of the vault, and ways to run a client.
 
-The clients are secret-tool, libsecret, SecretStorage, keyring, docker's and git's helpers, one that calls as go-keyring
-does, and one that says whatever it likes (peer.py).
+The clients are secret-tool, libsecret, SecretStorage, keyring, and the helpers of docker and git. Another client makes
+the calls of go-keyring, and peer.py makes any call.
 """
 
 import json
@@ -25,11 +25,11 @@ CLASSES = [
     "always",
     "always-this-device-only",
 ]
-# Locked without a locker on the screen; before the first login or after the last logout. Who asks is told at once that
-# there is nobody to be asked.
+# Locked without a locker on the screen, and sealed (before the first login and after the last logout). A client's
+# prompt ends at once, because no person can answer.
 LOCKED = ["locked", "sealed"]
 BEHIND = "behind a locker"
-# Every way to lock: Lock(collection) locks while the session stays unlocked.
+# All ways to lock. Lock(collection) locks only the collection, while the session stays unlocked.
 EVERY_LOCK = [*LOCKED, "collection locked"]
 MAIL = {"service": "mail", "account": "demo"}
 SYNC = {"service": "sync", "account": "demo"}
@@ -39,7 +39,7 @@ SYNC_WORDS = ["service", "sync", "account", "demo"]
 
 @pytest.fixture
 def peer(session):
-    """A client in a session of its own, with the vault unlocked."""
+    """A client in its own session with an unlocked vault."""
     assert session.login().returncode == 0
     opened = Peer(session)
     yield opened
@@ -56,14 +56,14 @@ def shared_peer(shared_session):
 
 @pytest.fixture
 def open_peer(shared_peer):
-    """A client of the session that all tests of a file share, in which the vault stays unlocked."""
+    """A client of the session that all tests of a file share. The vault stays unlocked."""
     shared_peer.listen()
     shared_peer.signals.clear()
     return shared_peer
 
 
 def bring_to(state, session, peer):
-    """Out of the unlocked state; `peer` is the locker if there is one."""
+    """Brings the unlocked vault to this state. `peer` acts as the locker if there is one."""
     if state == "locked":
         session.lock()
     elif state == BEHIND:
@@ -78,7 +78,7 @@ def bring_to(state, session, peer):
 
 
 def bring_back(state, session, peer):
-    """To the unlocked state, as a person would."""
+    """Brings the vault back to the unlocked state, as a person would."""
     if state in ("sealed", "collection locked"):
         assert session.login().returncode == 0
     else:
@@ -89,7 +89,7 @@ def bring_back(state, session, peer):
 
 
 def answer_behind_a_locker(session, peer, ask, limit=LIMIT):
-    """What a client gets that asks behind a locker: its prompt waits there until somebody comes back."""
+    """The answer for a client that asks behind a locker. The client's prompt waits until the person is back."""
     bring_to(BEHIND, session, peer)
     with ThreadPoolExecutor(1) as client:
         answer = client.submit(ask)
@@ -100,7 +100,7 @@ def answer_behind_a_locker(session, peer, ask, limit=LIMIT):
 
 
 def run(session, *command, input=""):
-    """A client that ends in time."""
+    """Runs a client, which must end in time."""
     return session.run(*command, input=input, timeout=LIMIT)
 
 
@@ -109,7 +109,7 @@ def tool(session, *arguments, input=""):
 
 
 def script(session, text, *arguments):
-    """What a Python client of the session's user tells with `tell`."""
+    """Runs a Python client as the session's user, and returns the values that it reports with `tell`."""
     done = run(session, "/usr/bin/python3", "-c", PREAMBLE + text, *arguments)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -135,7 +135,7 @@ atexit.register(lambda: print(json.dumps(told)))
 
 
 class Conversation:
-    """A script that pauses, for what happens while a client runs."""
+    """A script that pauses, so that the test can act while the client runs."""
 
     def __init__(self, session, text):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -149,7 +149,7 @@ class Conversation:
         self._process.communicate()
 
     def told(self):
-        """What it has told up to its next pause, or its end."""
+        """The values that the script has reported up to its next pause or its end."""
         assert select.select([self._process.stdout], [], [], seconds(LIMIT))[0], "the client does not go on"
         return json.loads(self._process.stdout.readline())
 

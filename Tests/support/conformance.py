@@ -1,9 +1,10 @@
-"""What the table of test_keychain_conformance.py is made of: rows, and the world in which they are tried.
+"""The building blocks of the table in test_keychain_conformance.py: rows, and the world that runs them.
 
-A row is a list of calls with the status and the result that each is to have. All rows of a state share one session, one
-daemon and one program. Each has an access group of its own, which its calls name where they name none: so rows do not
-see each other's items. What it needs to be there already is added in the unlocked state, before the rows of a state
-begin.
+A row is a list of calls, each with the expected status and result. All rows of a state share one session, one daemon
+and one program.
+
+Each row has its own access group, which its calls use unless they name another one. So a row does not see the items of
+other rows. Before the rows of a state begin, the world adds the items that the rows need, while the vault is unlocked.
 """
 
 import contextlib
@@ -27,16 +28,16 @@ from support.program import NOT_AVAILABLE, SUCCESS, Program, merged
 from support.session import Session, wait_until
 
 UNLOCKED = "unlocked"
-# With a locker on the screen, behind which nobody is asked.
+# A locker is on the screen, so no prompt appears.
 SCREEN = "behind a locker"
-# No locker is up, so the person can be asked.
+# No locker is on the screen, so prompts can appear.
 LOCKED = "locked"
-# The daemon was started, and nobody logged in.
+# The daemon has started, and no login has happened.
 FIRST = "before the first login"
-# The login has no password, in a session of its own.
+# A session whose login has no password.
 NO_PASSWORD = "no password"
 
-# What the person does when they are asked.
+# MARK: the person's action at a prompt
 GIVES = "gives the password"
 CANCELS = "cancels"
 MISTAKES = "gives a wrong one"
@@ -44,7 +45,7 @@ MISTAKES = "gives a wrong one"
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """Stands for a result that an earlier call of the row kept, or for an entry of it."""
+    """Stands for a result that an earlier call of the row kept, or for an entry of that result."""
 
     name: str
     key: str | None = None
@@ -65,7 +66,8 @@ class Anything:
 
 
 class Has:
-    """A dictionary with these entries, and without the keys that are None here; in a list, as the only one."""
+    """Matches a dictionary with these entries, and without the keys that are None here. Also matches a list with only
+    this dictionary."""
 
     def __init__(self, **entries):
         self.entries = entries
@@ -80,7 +82,7 @@ class Has:
 
 
 class Keys:
-    """A dictionary with just these keys."""
+    """Matches a dictionary with exactly these keys."""
 
     def __init__(self, *keys):
         self.keys = set(keys)
@@ -98,7 +100,7 @@ NUMBERS = itertools.count(1)
 
 @dataclasses.dataclass
 class Step:
-    """A call, what it is to give, and which program calls."""
+    """A call with its expected outcome, and the program that makes it."""
 
     call: str
     query: dict
@@ -109,14 +111,14 @@ class Step:
     program: str = "main"
 
     def is_(self, status):
-        """The expected outcome, with this status and no result."""
+        """The expected outcome: this status without a result."""
         return dataclasses.replace(self, status=status, result=None)
 
     def gives(self, result):
         return dataclasses.replace(self, result=result)
 
     def kept(self, name):
-        """The result is kept, for `Kept`."""
+        """Keeps the result for `Kept`."""
         return dataclasses.replace(self, name=name)
 
     def by(self, program):
@@ -141,7 +143,7 @@ def delete(*parts):
 
 @dataclasses.dataclass
 class Row:
-    """A behaviour: its name, what is there before, the calls, and how often the person is asked in them."""
+    """A behavior: its name, the items before it, the calls, and the expected number of prompts."""
 
     name: str
     steps: tuple
@@ -163,7 +165,7 @@ def genp(svce="mail", acct="anna", **more):
 
 
 def inet(srvr="example.com", acct="anna", **more):
-    """With every part of its key."""
+    """A query for an internet password with every part of its primary key."""
     parts = {"ptcl": "htps", "port": 443, "path": "/inbox", "sdmn": "realm", "atyp": "form"}
     return {"class": "inet", "srvr": srvr, "acct": acct, **parts, **more}
 
@@ -173,7 +175,7 @@ def rows(state, *all_rows):
 
 
 class World:
-    """A session with a daemon, its person, and programs, brought to the states of rows."""
+    """A session with a daemon, a person and programs, which can be brought to the states of rows."""
 
     GROUPS: typing.ClassVar = {"one": "TEAM.one TEAM.shared", "two": "TEAM.two, TEAM.shared"}
 
@@ -188,7 +190,7 @@ class World:
         self.person(CANCELS)
         give_pinentry(self.session, f"echo asked >>{self._asked}; . {self._answer}")
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
-        # The daemon learns of the display at its start.
+        # The daemon learns the display at its start.
         self.session.start_daemon()
         self.session.restart()
         self.state = state
@@ -210,7 +212,7 @@ class World:
         self.peer.close()
         self.session.close()
 
-    # The person
+    # MARK: the person
 
     def person(self, what):
         answers = {
@@ -221,7 +223,7 @@ class World:
         self._answer.write_text(answers.get(what, f"echo D {what}; echo OK") + "\n")
 
     def hold(self, answer=None):
-        """From now on who is asked answers when `release` is called: with the password, or this."""
+        """From now on, a prompt is answered only after `release`: with the password, or with this answer."""
         held = self._answer.with_name("held")
         held.touch()
         self._answer.write_text(
@@ -236,10 +238,10 @@ class World:
 
     @property
     def asked(self):
-        """How often somebody was asked."""
+        """The number of prompts."""
         return len(self._asked.read_text().splitlines()) if self._asked.exists() else 0
 
-    # States
+    # MARK: states
 
     def bring_to(self, state):
         if state == self.state:
@@ -265,17 +267,17 @@ class World:
         self.state = UNLOCKED
 
     def log_in_again(self, restart):
-        """The daemon ends in some way, and somebody logs in."""
+        """Restarts the daemon in this way, and logs in."""
         restart()
         assert self.session.login().returncode == 0
         wait_until(lambda: self.session.status()["state"] == "unlocked", "the vault")
 
     def kill(self):
-        """The daemon dies, and nobody starts it or logs in."""
+        """Kills the daemon. No new daemon starts, and no login follows."""
         self.session.stop_daemon(signal.SIGKILL)
         self.state = FIRST
 
-    # Rows
+    # MARK: rows
 
     def program(self, name):
         if name not in self.programs:
@@ -283,7 +285,7 @@ class World:
         return self.programs[name]
 
     def start(self, name):
-        """The program again, as whoever asks under this name."""
+        """Starts another copy of the program, with the access groups of this name."""
         groups = self.GROUPS.get(name, " ".join(dict.fromkeys(each.group for each in self.table)))
         return Program(self.session, self.caller, **({} if name == "plain" else {"LATCHKEY_ACCESS_GROUPS": groups}))
 
@@ -292,7 +294,7 @@ class World:
 
     @contextlib.contextmanager
     def copied(self, entitlements):
-        """The program elsewhere, with a file of entitlements beside it."""
+        """A copy of the program in another place, with a file of entitlements beside it."""
         folder = tempfile.mkdtemp(dir=self.session.root / "tmp")
         os.chmod(folder, 0o755)
         path = pathlib.Path(shutil.copy(self.caller, folder))
@@ -317,13 +319,13 @@ class World:
             raise
         finally:
             self.person(CANCELS)
-            # A person who was asked may have opened it.
+            # The person may have unlocked the vault at a prompt.
             if row.state == LOCKED and self.session.status()["state"] == "unlocked":
                 self.state = UNLOCKED
         assert asked == row.asked, f"the person was asked {asked} times"
 
     def recover(self):
-        """After a row that failed no other one is to: whatever it left half done ends."""
+        """Cleans up after a failed row, so that it does not disturb other rows."""
         for program in self.programs.values():
             program.close()
         self.programs.clear()
@@ -366,17 +368,17 @@ class World:
         return [self._expected(each) for each in result] if isinstance(result, list) else result
 
     def until_later(self, name):
-        """Waits until the vault's clock, which is a coarse one, shows another second than the kept item has."""
+        """Waits until the vault's clock, which counts seconds, is later than the kept item's time."""
         wait_until(lambda: time.time() >= self.kept[name]["mdat"]["date"] + 1.1, "a second")
 
     def of_many(self, program, calls):
-        """The statuses of calls, each on a thread of its own."""
+        """The statuses of these calls. Each call runs on its own thread."""
         answers = program.together(*([{"call": step.call, "query": self.query(step)}] for step in calls))
         return [answer["status"] for (answer,) in answers]
 
 
 class Worlds:
-    """The worlds of a table, each made when a row needs it."""
+    """The worlds of a table. A world is made for the first row that needs it."""
 
     def __init__(self, stage, caller, table):
         self._arguments = stage, caller
@@ -396,7 +398,7 @@ class Worlds:
 
 
 def context(name, **more):
-    """A step that makes an LAContext; `using` it, a part of queries."""
+    """A step that makes an LAContext. Queries use the context through `using`."""
     return lambda world: world.program("main").context(name, **more)
 
 
@@ -409,12 +411,12 @@ def invalidated(name):
 
 
 def by(name):
-    """A query for the item of a kept persistent reference."""
+    """A query for the item with a kept persistent reference."""
     return {"v_PersistentRef": Kept(name)}
 
 
 def seen(condition, *names):
-    """A step that looks at kept results."""
+    """A step that checks kept results."""
 
     def look(world):
         assert condition(*(world.kept[name] for name in names)), [world.kept[name] for name in names]
@@ -423,7 +425,7 @@ def seen(condition, *names):
 
 
 def says(status, sentence, *advice):
-    """A step that asks for the text of a code: Apple's sentence, and what comes after it, if anything."""
+    """A step that checks the text of a status: Apple's sentence, and the advice after it."""
 
     def ask(world):
         text = world.program("main").message(status)
@@ -434,19 +436,20 @@ def says(status, sentence, *advice):
 
 
 def silent(world):
-    """A call while the daemon is stopped."""
+    """Makes a call while the daemon is stopped."""
     pid, begun = world.session.daemon_pid(), time.monotonic()
     os.kill(pid, signal.SIGSTOP)
     try:
         assert world.program("main").copy({"agrp": world.row.group} | genp())[0] == NOT_AVAILABLE
     finally:
         os.kill(pid, signal.SIGCONT)
-    # The call did not wait for a time limit of the bus, which is 25 s.
+    # The call ended before the bus's time limit of 25 s.
     assert time.monotonic() - begun < seconds(7)
 
 
 def tried(table):
-    """The fixture `worlds` and the test `test_row` of a module, which has the fixture `stage` and names `keychain_caller`."""
+    """The fixture `worlds` and the test `test_row` for a module. The module must have the fixture `stage`, and must
+    import `keychain_caller`."""
 
     @pytest.fixture(scope="module")
     def worlds(stage, keychain_caller):

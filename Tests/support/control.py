@@ -1,4 +1,4 @@
-"""The control socket as a client of latchkeyd sees it, byte by byte: packets, and one connection."""
+"""The control socket from a client's side, byte by byte: packets, and a single connection."""
 
 import contextlib
 import select
@@ -23,7 +23,7 @@ AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = STAGE["authenticate"], STAGE["openSe
 NOTHING, KEYS, REFUSED, LATE = NEED["nothing"], NEED["keys"], NEED["refused"], NEED["late"]
 LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = (
     OUTCOME[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))
-# The daemon's own limit, what a slow machine may add, and what needs no such limit.
+# The daemon's own time limit, the delay that a slow machine may add, and the time for immediate answers.
 SILENCE = 10.0
 SLACK, SOON = 1.5, 0.7
 
@@ -38,22 +38,22 @@ def text(value):
 
 
 def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0, given=None):
-    """`given` is the moment of the password; now, where a test does not say."""
+    """`given` is the moment of the password. By default it is now."""
     moment = now() if given is None else given
     return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host) + struct.pack("<QQ", prompt, moment))
 
 
 def keys(vault=b"v" * 16, generation=1, flags=0, tiers=b"k" * 64):
-    """Before it is sealed."""
+    """A packet with keys, before it is sealed."""
     return packet(UNLOCK, vault + struct.pack("<QB", generation, flags) + tiers)
 
 
 class Control:
-    """One connection; root's, where the tests are root's."""
+    """One connection of the session's user, or of root if the tests run as root and `user` is false."""
 
     def __init__(self, session, user=True):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # Waits while the daemon lets others wait already.
+        # Waits if the daemon's queue of connections is full.
         with acting_as(session) if user else contextlib.nullcontext():
             self.socket.connect(str(session.runtime / "latchkey/control"))
         self.socket.settimeout(SILENCE + seconds(SLACK))
@@ -62,7 +62,7 @@ class Control:
         self.socket.send(data)
 
     def receive(self):
-        """The next packet; nothing when the daemon ended the connection."""
+        """The next packet. Empty after the daemon has ended the connection."""
         try:
             return self.socket.recv(SIZE_LIMIT)
         except ConnectionResetError:
@@ -76,17 +76,18 @@ class Control:
         return self.receive()
 
     def one_time_key(self):
-        """What the next packet is sealed to."""
+        """The public key to which the next packet must be sealed."""
         answer = self.ask(packet(ONE_TIME_KEY))
         assert answer[:2] == packet(ONE_TIME_KEY) and len(answer) == 34
         return answer[2:]
 
     def deliver(self, data):
-        """Sends a packet with keys, sealed as a helper does."""
+        """Sends a packet with keys, sealed as a helper seals it."""
         self.send(seal(data, self.one_time_key()))
 
     def ask_sealed(self, data):
-        """What is answered to a packet with keys, sealed as a helper does; nothing when the daemon ended the connection."""
+        """Sends a packet with keys, sealed as a helper seals it, and returns the answer. The answer is empty if the
+        daemon ended the connection."""
         answer = self.ask(packet(ONE_TIME_KEY))
         return self.ask(seal(data, answer[2:])) if answer[:2] == packet(ONE_TIME_KEY) else b""
 
@@ -99,7 +100,7 @@ class Control:
 
 
 def status_works(session):
-    """Somebody else is served at once."""
+    """Checks that the daemon serves a new client at once."""
     began = time.monotonic()
     other = Control(session)
     answer = other.ask(packet(STATUS))

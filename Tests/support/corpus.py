@@ -1,4 +1,4 @@
-"""The corpus of the tests of import and export: as many items as LATCHKEY_CORPUS says, with secrets of many kinds."""
+"""The items for tests of import and export. LATCHKEY_CORPUS is their number, and their secrets are of many kinds."""
 
 import os
 
@@ -8,17 +8,17 @@ TEXT, OCTETS = "text/plain", "application/octet-stream"
 
 
 def text(number):
-    """Texts of several scripts, lines, and long ones: what every place takes."""
+    """Text that every target accepts: several scripts, several lines, and long values."""
     return [f"secret {number}", "\u00e4\u6f22\U0001f511" * (number % 50 + 1), f"line {number}\nanother <&>\"'", "x" * (number % 997 + 1)][number % 4]
 
 
 def octets(number):
-    """Every octet, in another order and length each time."""
+    """A value with every byte, in another order and length for each number."""
     return bytes((number + 7 * place) % 256 for place in range(256 + number % 61))
 
 
 def secret(number):
-    """Text mostly, and octets and nothing at all: the secret and its content type."""
+    """A secret and its content type. Most secrets are text, some are binary, and some are empty."""
     if number % 6 == 4:
         return octets(number), OCTETS
     if number % 6 == 5:
@@ -31,5 +31,5 @@ def attributes(number):
 
 
 def items():
-    """Label, attributes, secret and content type of each."""
+    """The items: label, attributes, secret and content type of each."""
     return [(f"Label {number}", attributes(number), *secret(number)) for number in range(COUNT)]

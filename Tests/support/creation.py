@@ -1,7 +1,7 @@
-"""A vault as a first login leaves it, whose password costs the least that the format allows to try.
+"""Vaults as a first login creates them, but with the least Argon2id cost that the format allows.
 
-A new vault's Argon2id takes 128 MiB and a quarter of a second; with each login, unlock and rotation that is most of what
-the tests compute. Tests that are about the first login create their vaults themselves.
+The Argon2id of a new vault takes 128 MiB and a quarter of a second. With each login, unlock and rotation, that would be
+most of the tests' processor time. Tests of the first login create their vaults themselves.
 """
 
 import functools
@@ -16,11 +16,10 @@ VECTORS = pathlib.Path(__file__).resolve().parents[1] / "KeybagTests/Vectors"
 
 @functools.cache
 def _format():
-    """The implementation of FORMAT.md that the test vectors are from, with real randomness.
+    """The implementation of FORMAT.md that generated the test vectors, here with real random numbers.
 
-    All vaults of a run have one salt, so a run computes Argon2id once for each password: that was a fifth of what a session
-    costs. Identifiers, keys and nonces are new for each vault.
-    """
+    All vaults of a run have the same salt, so a run computes Argon2id once for each password. That saves a fifth of a
+    session's time. Each vault still has new identifiers, keys and nonces."""
     specification = importlib.util.spec_from_file_location("format", VECTORS / "generate_keybags.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
@@ -31,7 +30,7 @@ def _format():
 
 
 def keybag(password, passes=3, memory=32 * MIB):
-    """The keybag's bytes: generation 1, one protector that no login has proved yet, one epoch."""
+    """The bytes of a keybag: generation 1, one protector that no login has proven yet, and one key epoch."""
     format = _format()
     vault, root, now = os.urandom(16), os.urandom(32), int(time.time())
     protector, _ = format.protector(vault, root, "", password.encode(), 0, now, 0, passes, memory)
@@ -40,7 +39,7 @@ def keybag(password, passes=3, memory=32 * MIB):
 
 
 def create_vault(session):
-    """Gives the session such a vault, before anybody logged in."""
+    """Creates such a vault in the session, before any login."""
     session.vault.mkdir(mode=0o700)
     file = session.vault / "keybag"
     file.write_bytes(keybag(session.password))

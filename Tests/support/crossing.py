@@ -9,7 +9,8 @@ from support.control import SIZE_LIMIT
 
 
 class Crossing:
-    """Stands between the clients and the daemon while it is open. `sent` has the clients' packets, `answered` the daemon's."""
+    """Records the packets between the clients and the daemon while it is open. `sent` has the clients' packets, and
+    `answered` the daemon's."""
 
     def __init__(self, session):
         self.path = session.runtime / "latchkey/control"
@@ -26,7 +27,7 @@ class Crossing:
         return self
 
     def __exit__(self, *_):
-        # Ends the thread that accepts, which close() alone does not.
+        # This ends the accepting thread. close() alone would not.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -62,5 +63,5 @@ class Crossing:
 
 
 def pieces(secret, size=8):
-    """What a secret is known by, wherever it was cut."""
+    """Pieces of a secret. At least one of them is whole in any larger part of the secret."""
     return [secret[at : at + size] for at in range(0, max(len(secret) - size, 0) + 1, size)]

@@ -1,4 +1,4 @@
-"""Root file systems of Debian releases, made once by mmdebstrap and kept."""
+"""Root file systems of Debian releases. mmdebstrap makes each once, and the cache keeps it."""
 
 import fcntl
 import hashlib
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from support.machine import INSIDE, Unavailable
 
-# What a login needs, and what the packages depend on: a running system has no network to fetch it from.
+# The packages that a login needs, and the dependencies of Latchkey's packages. A running system has no network to fetch
+# them.
 SYSTEM = (
     "systemd systemd-sysv dbus dbus-user-session libpam-systemd libpam-runtime init-system-helpers debconf login passwd "
     "mawk procps openssh-server openssh-client pamtester libsecret-tools "
@@ -32,7 +33,7 @@ cp "$2" "$1/usr/local/lib/latchkey-test/"
 
 
 def root_of(release, packages, cache, name=None):
-    """The folder of a release's root file system with packages. The first time takes some minutes."""
+    """The folder of a release's root file system with these packages. The first call takes some minutes."""
     if os.geteuid() != 0:
         raise Unavailable("making a root file system needs root")
     if not shutil.which("mmdebstrap"):
@@ -43,10 +44,10 @@ def root_of(release, packages, cache, name=None):
     folder = cache / f"{name}-{digest}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{name}.lock").open("w") as lock:
-        # Test processes beside each other make one root, not two.
+        # The lock keeps parallel test processes from making the same root twice.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            # The root gets its name when it is complete. Other roots of the name go.
+            # A root gets its name only when it is complete. Older roots with the name are removed.
             for old in cache.iterdir():
                 if is_of(name, old.name):
                     remove(old)
@@ -58,12 +59,13 @@ def root_of(release, packages, cache, name=None):
 
 
 def is_of(name, folder):
-    """Whether a folder of the cache is a root of the name, complete or not; one of a longer name that begins so is not."""
+    """Whether a folder of the cache is a root with this name, complete or not. A folder with a longer name does not
+    count."""
     return re.fullmatch(rf"{re.escape(name)}-([0-9a-f]{{16}}|partial)", folder) is not None
 
 
 def remove(folder):
-    """Removes a root. In an incomplete root, the outside's /proc, /sys and /dev may still be mounted."""
+    """Removes a root. In an incomplete root, the host's /proc, /sys and /dev may still be mounted."""
     mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for place in sorted((place for place in mounted if Path(place).is_relative_to(folder)), reverse=True):
         run("umount", place)

@@ -1,4 +1,4 @@
-"""latchkey-derive as its callers see it: requests byte by byte, results, and a person with a home to log in to."""
+"""latchkey-derive from its callers' side: requests byte by byte, results, and a person with a home."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def child_of(process):
 
 @contextlib.contextmanager
 def memory_of(data, size=MEMORY_SIZE):
-    """The memory that a request lies in."""
+    """Shared memory with a request."""
     file = os.memfd_create("latchkey-request")
     try:
         os.truncate(file, size)
@@ -49,7 +49,8 @@ def memory_of(data, size=MEMORY_SIZE):
 
 
 class Run:
-    """One helper, with its request sent; without one if there are no data. `known` gets the run before the request goes."""
+    """One helper with a request, or without a request if `data` is None. Before the request is sent, `known` gets this
+    object."""
 
     def __init__(self, program, data, hang_up=True, known=lambda run: None, **options):
         ours, theirs = socket.socketpair()
@@ -59,7 +60,7 @@ class Run:
                 ["latchkey-derive"], executable=program, stdin=theirs, stdout=options.pop("stdout", subprocess.DEVNULL),
                 stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=options.pop("cwd", "/"), **options)
         known(self)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have ended
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the helper may have ended
             if data is not None:
                 self.give(data)
             if hang_up:
@@ -75,16 +76,16 @@ class Run:
 
     @property
     def supervisor(self):
-        """The child that stands between the process and the work."""
+        """The process between the helper's first process and the worker."""
         return child_of(self.pid)
 
     @property
     def worker(self):
-        """The process that does the work."""
+        """The process that derives the key."""
         return child_of(self.supervisor)
 
     def go_on(self):
-        """Says what a caller says that waits no longer; it may have ended already."""
+        """Sends the message of a caller that no longer waits. The helper may have ended already."""
         with contextlib.suppress(BrokenPipeError):
             self.socket.sendall(bytes([GO_ON]))
 
@@ -95,14 +96,14 @@ class Run:
         return list(pathlib.Path(f"/proc/{self.worker}/fd").iterdir())
 
     def result(self):
-        """The byte that the helper answered. It must answer nothing else, and end by itself."""
+        """The byte that the helper answered. The helper must send nothing else, and must end by itself."""
         data = self.end()
         assert self.process.returncode == 0, f"ended with {self.process.returncode}"
         assert len(data) == 1, data
         return data[0]
 
     def end(self):
-        """All that it answered."""
+        """All bytes that the helper answered."""
         data = b""
         self.socket.settimeout(seconds(20))
         try:
@@ -127,9 +128,9 @@ class Login:
             os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
         self.vault = self.home / ".local/share/latchkey"
         self.keybag = self.vault / "keybag"
-        # Nothing is known of the password unless a test writes it.
+        # The shadow file is missing unless a test writes it.
         self.shadow = folder / "shadow"
-        # Nor may any service open anything without a password, and there is no device key.
+        # No service may unlock without a password, and no device key exists.
         self.services, self.device = folder / "services", folder / "device.sock"
         self.daemons = []
 
@@ -160,11 +161,11 @@ class Login:
         return self.start(operation, **fields).result()
 
     def create_vault(self):
-        """A vault, as the first login leaves it."""
+        """Creates a vault, as the first login does."""
         assert self.run(OPEN, runtime=self.folder / "nowhere") == CREATED
 
     def created_before(self, keybag):
-        """The vault of another test, as Argon2id takes its time."""
+        """Copies the vault of another test, because Argon2id is slow."""
         folder = self.home
         for name in (".local", "share", "latchkey"):
             folder = folder / name
@@ -184,8 +185,8 @@ class Login:
 
 
 def is_at_once(start, expected, usual=0.3):
-    """Whether a helper answers so in the time that its work usually takes. A busy machine may stop it for longer once; one
-    that waits for something, or works too much, does so each time."""
+    """Whether a helper answers as expected, within the time that its work usually takes. A busy machine may delay one
+    helper. A helper that waits or works too much is late each time."""
     for _ in range(3):
         run = start()
         assert run.result() == expected
@@ -195,5 +196,5 @@ def is_at_once(start, expected, usual=0.3):
 
 
 def but_generation(keybag):
-    """All of a keybag but its generation, and the tag and the check sum over it."""
+    """A keybag without its generation, and without the tag and the check sum over the generation."""
     return keybag[:28] + keybag[36:-64]

@@ -1,6 +1,7 @@
-"""latchkey-deviced for tests: the service with a state and a socket of its own, peers of any user, and a software TPM.
+"""latchkey-deviced for tests: the service with its own state and socket, peers of any user, and a software TPM.
 
-`service`, `tpm` and `sealed` (a service whose secret is in that TPM) are fixtures."""
+`service`, `tpm` and `sealed` are fixtures. `sealed` is a service whose secret is in that TPM.
+"""
 
 import contextlib
 import os
@@ -34,7 +35,7 @@ NOBODY, DAEMON = 65534, 1
 
 
 class Refused(Exception):
-    """An answer other than done: (outcome, codes and values of its reason)."""
+    """The service refused a request. Contains the outcome, and the codes and values of the reason."""
 
     @property
     def outcome(self):
@@ -47,7 +48,7 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def effective(uid):
-    """Root becomes somebody else for a moment, because the kernel tells the other end of a connection who that is."""
+    """Root takes the user id for a moment, because the kernel reports it to the other end of a new connection."""
     if uid in (None, os.geteuid()):
         yield
         return
@@ -68,7 +69,7 @@ class Peer:
         self.socket.settimeout(seconds(40))
 
     def raw(self, packet):
-        """The answer; empty when the service ended the connection."""
+        """The answer. Empty if the service ended the connection."""
         try:
             self.socket.send(packet)
             return self.socket.recv(4096)
@@ -106,11 +107,12 @@ class Peer:
         assert self.ask(FORGET, struct.pack("<I", uid)) == b""
 
     def login_of(self, uid):
-        """From then on this connection is that of a login of the user."""
+        """Makes this connection one of a login of the user."""
         assert self.ask(SESSION, struct.pack("<I", uid)) == b""
 
     def note(self, vault, keybag, database, begin=False):
-        """What was remembered before: generations of keybag and database, or None."""
+        """Notes the generations. Returns the generations of keybag and database that the service knew before, or None.
+        """
         answer = self.ask(NOTE, vault + struct.pack("<QQB", keybag, database, begin))
         known, *before = struct.unpack("<BQQ", answer)
         assert known or before == [0, 0]
@@ -127,7 +129,7 @@ class Peer:
 
 
 class Service:
-    """The service: `start` and `stop` as often as one likes, on the same state."""
+    """The service. Tests may start and stop it repeatedly with the same state."""
 
     def __init__(self, tcti="none", program=BUILT / "latchkey-deviced", path=None):
         self.program, self.tcti = program, tcti
@@ -169,7 +171,7 @@ class Service:
         return Peer(self.path, uid)
 
     def files(self):
-        """Every file of the state but the lock, with its content."""
+        """Every file of the state except the lock, with its content."""
         return {
             str(path.relative_to(self.state)): path.read_bytes()
             for path in sorted(self.state.rglob("*")) if path.is_file() and path.name != "lock"
@@ -184,7 +186,7 @@ class Service:
 
 
 class SoftwareTPM:
-    """swtpm with a chip of its own, which a client reaches by `tcti`."""
+    """swtpm with its own chip. Clients reach it through `tcti`."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-swtpm-", dir="/tmp"))
@@ -193,7 +195,7 @@ class SoftwareTPM:
 
     def start(self):
         for _ in range(20):
-            # Two ports that are neighbours, as the client expects.
+            # The client expects two consecutive port numbers.
             with socket.socket() as first, socket.socket() as second:
                 first.bind(("127.0.0.1", 0))
                 port = first.getsockname()[1]
@@ -222,7 +224,7 @@ class SoftwareTPM:
         self.process = None
 
     def clear(self):
-        """Another seed, as after TPM2_Clear: nothing that was sealed to it opens again."""
+        """Gives the TPM another seed, as TPM2_Clear does. Values that were sealed before never open again."""
         self.stop()
         shutil.rmtree(self.folder)
         self.folder.mkdir()
@@ -233,7 +235,7 @@ class SoftwareTPM:
         shutil.rmtree(self.folder)
 
 
-# What FORMAT.md says, computed here by itself.
+# MARK: an independent implementation of FORMAT.md
 
 
 def kdf(key, label, *inputs, size=32):

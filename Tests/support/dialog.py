@@ -1,4 +1,4 @@
-"""GNOME's prompter, the real one, on a screen of the session's own, and the person who sits there."""
+"""GNOME's real prompter on the session's own screen, and the person in front of it."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ TIMEOUT = 30
 
 
 class Dialog:
-    """A desktop for the session: an X server, and gcr-prompter, which the session's bus starts when it is wanted."""
+    """A desktop for the session: an X server, and gcr-prompter, which the session's bus starts on demand."""
 
     def __init__(self, session):
         self.session = session
@@ -25,11 +25,11 @@ class Dialog:
             f"[D-BUS Service]\nName={NAME}\nExec=/usr/libexec/gcr-prompter\n"
         )
         (session.root / f"services/{NAME}.service").chmod(0o644)
-        # Nothing but it, whatever the machine has.
+        # No other prompter works, even if the machine has one.
         pinentry = session.root / "bin/pinentry"
         pinentry.write_text("#!/bin/false\n")
         pinentry.chmod(0o755)
-        # What a desktop tells to the bus and the user manager when it starts.
+        # A desktop tells these variables to the bus and the user manager when it starts.
         told = f"DISPLAY,{self.display.name},NO_AT_BRIDGE,1,GSETTINGS_BACKEND,memory"
         for method, *arguments in (["ReloadConfig"], ["UpdateActivationEnvironment", f"dict:string:string:{told}"]):
             command = ["dbus-send", "--session", "--print-reply", *BUS, f"org.freedesktop.DBus.{method}", *arguments]
@@ -50,28 +50,28 @@ class Dialog:
 
     @property
     def heard(self):
-        """All that went over the bus between prompters and those who ask by them."""
+        """All messages on the bus between prompters and their clients."""
         return self._heard.read_text(errors="replace")
 
-    # What there is to see
+    # MARK: the screen
 
     @property
     def questions(self):
-        """The texts of every question so far, by their names."""
+        """The texts of all questions so far, by name."""
         calls = self.heard.split("member=PerformPrompt")[1:]
         return [dict(re.findall(r'string "([\w-]+)"\s+variant\s+string "(.*)"', call)) for call in calls]
 
     def properties(self):
-        """What is true or false of the last question, as the bus's monitor writes it."""
+        """The boolean properties of the last question, as the bus's monitor prints them."""
         call = self.heard.split("member=PerformPrompt")[-1]
         return dict(re.findall(r'string "([\w-]+)"\s+variant\s+boolean (\w+)', call))
 
     def strength(self):
-        """How strong the prompter says that the last new passphrase is."""
+        """The strength of the last new passphrase, as the prompter reports it."""
         return int(re.findall(r'string "password-strength"\s+(?:variant\s+)+int32 (\d+)', self.heard)[-1])
 
     def picture(self, path):
-        """Keeps a picture of the window, when all of it is drawn."""
+        """Saves a picture of the window after the window is complete."""
         def area():
             shown = self._do("getwindowgeometry", "--shell", self.windows()[0]).stdout
             return [int(re.search(rf"^{name}=(-?\d+)$", shown, re.M)[1]) for name in ("X", "Y", "WIDTH", "HEIGHT")]
@@ -87,7 +87,7 @@ class Dialog:
         return self._do("search", "--onlyvisible", "--name", "Unlock Latchkey|New passphrase").stdout.split()
 
     def programs(self):
-        """The processes that ask now."""
+        """The running processes of latchkey-prompt."""
         found = self.session.run("pgrep", "-U", str(self.session.uid), "-f", f"latchkey-prompt.*{self.session.root}/run")
         return [int(process) for process in found.stdout.split() if is_alive(int(process))]
 
@@ -104,19 +104,19 @@ class Dialog:
         return self.questions[-1]
 
     def expect_nothing(self):
-        """Waits until no window is there, nor anything that could open one."""
+        """Waits until no window is left, and no program that could open one."""
         wait_until(lambda: not self.windows(), "the window's end", TIMEOUT)
         wait_until(lambda: not self.programs(), "the end of latchkey-prompt", TIMEOUT)
         assert len(self.questions) == self._expected
 
-    # What the person does
+    # MARK: the person
 
     def answer(self, *texts):
-        """Types the answers, each into a field. What came too early for the window is typed once more."""
+        """Types the answers, each into a field. If the window appeared too late, types them again."""
         self._act(lambda: (self.fill(*texts), self._do("key", "Return")))
 
     def answer_in_vain(self, *texts):
-        """Answers what the prompter itself does not take."""
+        """Types answers that the prompter itself rejects."""
         self.fill(*texts)
         before = self.display.pixels()
         self._do("key", "Return")
@@ -124,7 +124,7 @@ class Dialog:
         self._do("key", "shift+Tab")
 
     def fill(self, *texts):
-        """Types the answers, and does not press Enter."""
+        """Types the answers without pressing Enter."""
         self._focus()
         for number, text in enumerate(texts):
             self._do("key", *(["Tab"] if number else []), "ctrl+a")
@@ -153,7 +153,7 @@ class Dialog:
 
 
 class Tool:
-    """secret-tool, while it waits."""
+    """A running secret-tool."""
 
     def __init__(self, session, *arguments, input=""):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -171,7 +171,7 @@ class Tool:
         self._process.communicate()
 
     def end(self):
-        """What it printed, and how it ended."""
+        """The output and the exit status."""
         output, _ = self._process.communicate(timeout=seconds(TIMEOUT))
         return output, self._process.returncode
 
@@ -185,13 +185,13 @@ def screen(shared_session):
 
 @pytest.fixture
 def display(screen):
-    """For the picture of a failure."""
+    """The screen, for the picture of a failed test."""
     return screen.display
 
 
 @pytest.fixture
 def locker(dialog):
-    """A screen saver. The keys go when it comes."""
+    """A screen saver. When it starts, the daemon erases the keys."""
     opened = Peer(dialog.session)
 
     def turn(on, meanwhile=lambda: None):

@@ -1,4 +1,4 @@
-"""A disk that can be full, or read-only."""
+"""A disk that can be full or read-only."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ def small_disk():
 
 @contextlib.contextmanager
 def filled(place, rest):
-    """The file system with room for so many bytes."""
+    """Fills the file system except for this number of bytes."""
     filler = pathlib.Path(place) / "filler"
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(bytes(4096)) == 4096:
@@ -33,7 +33,7 @@ def filled(place, rest):
 
 @contextlib.contextmanager
 def read_only(folder):
-    """The folder on a file system that is mounted read-only."""
+    """Mounts the folder read-only."""
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)

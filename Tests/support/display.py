@@ -1,4 +1,4 @@
-"""A screen for programs with windows: an X server of the test's own, in its session and gone with it."""
+"""A screen for programs with windows. Its X server belongs to the test's session, and ends with it."""
 
 import os
 import pathlib
@@ -11,13 +11,13 @@ from support.screenshot import png
 
 
 class Display:
-    """Xvfb with a number that nobody has, which the session's programs find in DISPLAY."""
+    """Xvfb with a free display number. The session's programs find the number in DISPLAY."""
 
     def __init__(self, session):
         self._session = session
         self._pixels = session.root / "tmp"
         read, write = os.pipe()
-        # The server chooses the number and tells it as soon as it can be used.
+        # The server chooses the number, and reports it as soon as the display works.
         command = ["Xvfb", "-displayfd", write, "-screen", "0", "1280x1024x24", "-nolisten", "tcp", "-noreset"]
         with open(session.root / "display.log", "wb") as log:
             self._server = session.start(
@@ -32,22 +32,21 @@ class Display:
         session.environment["DISPLAY"] = self.name
 
     def close(self):
-        """Ends the server, and with it every program that has a window."""
+        """Ends the server, which also ends every program with a window."""
         self._session.environment.pop("DISPLAY", None)
         self._server.terminate()
         self._server.wait(seconds(10))
 
     def press(self, *keys):
-        """Presses keys, as xdotool names them, in the window that has the focus."""
+        """Presses keys in the focused window. The names of the keys are those of xdotool."""
         return self._session.run("xdotool", "key", "--clearmodifiers", *keys)
 
     def pixels(self):
-        """What is on the screen, as the server keeps it."""
+        """The content of the screen in the server's own format."""
         return (self._pixels / "Xvfb_screen0").read_bytes()
 
     def screenshot(self, path=None, area=None):
-        """Writes what is on the screen, or in an area of it (left, top, width, height), to a PNG file that stays, and
-        returns its path."""
+        """Writes the screen, or an area of it (left, top, width, height), to a PNG file, and returns its path."""
         image = png(self.pixels(), area)
         if path is None:
             number, path = tempfile.mkstemp(prefix="latchkey-screenshot-", suffix=".png")
@@ -59,7 +58,7 @@ class Display:
 
 @pytest.fixture
 def display(session):
-    """A screen of its own for the test's session. A failing test leaves a picture of it."""
+    """A screen for the test's session. If the test fails, a picture of the screen is kept."""
     opened = Display(session)
     yield opened
     opened.close()

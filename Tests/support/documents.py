@@ -1,12 +1,12 @@
-"""The documents of the repository, the examples in them, and the commands of `latchkey` as its sources declare them."""
+"""The repository's documents, their examples, and the commands of `latchkey` as its sources declare them."""
 
 import pathlib
 import re
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 README = REPOSITORY / "README.md"
-# Not what was fetched or built, below .build or in a build folder of another package; .build is not even entered, as a root file
-# system that is being made there has /proc in it.
+# The list leaves out fetched and built files, which are in .build or in a build folder of another package. The search
+# does not even enter .build, because a root file system in the making has /proc there.
 DOCUMENTS = sorted(
     path for top in REPOSITORY.iterdir() if not top.name.startswith(".") for path in ([top] if top.is_file() else top.rglob("*"))
     if path.suffix == ".md" and not any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts)
@@ -20,7 +20,7 @@ def name_of(path):
 
 
 def examples(text):
-    """The lines of its examples, with what a sentence quotes as code, which may go on in the next line."""
+    """The lines of a document's examples, and the code in its sentences. Such code may continue in the next line."""
     fenced = re.findall(r"^ *```.*\n((?:(?! *```).*\n)*)", text, re.M)
     return (
         [line for block in fenced for line in block.splitlines()]
@@ -30,7 +30,7 @@ def examples(text):
 
 
 def command_paths():
-    """Every command by its words, () for `latchkey` itself."""
+    """Every command by its words. The command `latchkey` itself is ()."""
     found = {}
     for path in sorted(COMMANDS.glob("**/*.swift")):
         parts = re.split(r"^ *struct (\w+): [^{]*\bParsableCommand\b[^{]*\{", path.read_text(), flags=re.M)

@@ -1,4 +1,6 @@
-"""The memory of a process at its end: after its handlers of signals ran, and before the kernel frees a page of it. Needs root."""
+"""The memory of a process at its end: after its signal handlers have run, and before the kernel frees a page. Needs
+root.
+"""
 
 import contextlib
 import ctypes
@@ -10,7 +12,7 @@ from pathlib import Path
 from support.memory import scan
 
 SEIZE, CONTINUE = 0x4206, 7
-# PTRACE_O_TRACEEXIT, and the stop that it makes.
+# PTRACE_O_TRACEEXIT, and the stop that it causes.
 TRACE_EXIT, EXIT = 0x40, 6
 WALL = 0x40000000
 
@@ -24,8 +26,8 @@ def _ptrace(request, pid, data):
 
 
 def end(pid, number, needles, looked=lambda: None):
-    """Ends a process by a signal, and calls `looked` when its memory was searched for the first time. Returns what is found when the signal arrives, what is found when the process has come to its end,
-    and the signal that it ended by (0 for none)."""
+    """Ends a process by a signal, and calls `looked` after the first search of its memory. Returns the needles in
+    memory when the signal arrives, those in memory at the end, and the signal that ended the process (0 for none)."""
     before = None
     ignored = int(re.search(r"SigIgn:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())[1], 16)
     assert not ignored >> number - 1 & 1, "it ignores the signal, and would not end"
@@ -43,11 +45,12 @@ def end(pid, number, needles, looked=lambda: None):
             before = scan(pid, needles)
             looked()
         _ptrace(CONTINUE, pid, arrived)
-    # Its parent may have collected it: then this is nobody's child.
+    # The parent may have collected the process already.
     with contextlib.suppress(ChildProcessError):
         _, status = os.waitpid(pid, WALL)
     return before, after, os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-# What a fault of the program, the C library or the kernel ends it by, and a person's key for it.
+# The signals by which a fault of the program, the C library or the kernel ends a process, and the signal of a person's
+# key.
 FAULTS = [signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGQUIT]

@@ -1,7 +1,7 @@
-"""What is shown beside a failed test: a journal, a screen, a log.
+"""Additions to the report of a failed test: a journal, a screen, a log.
 
-Whatever goes wrong while it is collected is a line of the report. A container that hangs must not hang the report, and no
-exception may leave it: pytest ends a whole worker for one.
+An error while they are collected becomes a line of the report. A hanging container must not make the report hang. No
+exception may leave this module, because pytest would end the whole worker.
 """
 
 import threading
@@ -10,16 +10,18 @@ from support.pace import seconds
 
 
 def add_evidence(report, name, collect, within=40):
-    """Adds the section `name` with the text that `collect()` returns, or with a line that says why there is none."""
+    """Adds the section `name` with the text that `collect()` returns. If `collect()` fails, adds a line with the
+    reason."""
     texts = []
 
     def work():
         try:
             texts.append(str(collect()))
-        except BaseException as error:  # SystemExit and pytest's outcomes too: it is only about words
+        except BaseException as error:  # includes SystemExit and pytest's outcomes, because this is only about a text
             texts.append(f"(could not be had: {type(error).__name__}: {str(error)[:2000]})")
 
-    # A thread cannot be ended. A thread that hangs is left alone, and the process does not wait for it.
+    # Python cannot end a thread. So a hanging thread is left running, and as a daemon thread it does not delay the end
+    # of the process.
     thread = threading.Thread(target=work, daemon=True, name=f"evidence: {name}")
     thread.start()
     limit = seconds(within)

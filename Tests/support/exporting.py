@@ -1,5 +1,6 @@
-"""What the tests of latchkey export share: a vault with items of all kinds, running it, and what libsecret says of every item
-in two vaults."""
+"""Helpers for tests of latchkey export: a vault with items of all kinds, the command itself, and libsecret's view of
+two vaults.
+"""
 
 import base64
 import gzip
@@ -13,7 +14,7 @@ from support.importing import encoded
 DONE, FAILED, PARTLY = 0, 1, 4
 WIDE = "\u00e4\u6f22\U0001f511"
 
-# Fills a vault as any program does.
+# Stores items as any program does.
 WRITER = PLAIN_SECRETSTORAGE + """
 import base64, json, sys
 connection = secretstorage.dbus_init()
@@ -25,7 +26,7 @@ for home, items in json.load(sys.stdin):
     for label, attributes, secret, content_type in items:
         collection.create_item(label, attributes, base64.b64decode(secret), content_type=content_type)
 """
-# Everything that libsecret and the vault's own interface say of every item.
+# Prints all properties of every item, as libsecret and the vault's own interface show them.
 READER = """
 import base64, json
 import gi
@@ -54,25 +55,25 @@ print(json.dumps(sorted(found)))
 
 
 def fill(session, collections):
-    """Stores items: None for the default collection or a new collection's label, and for each item the label, attributes, secret
-    and content type."""
+    """Stores items. Each entry of `collections` has None for the default collection, or the label of a new one. Then
+    come the items, as label, attributes, secret and content type."""
     told = [[home, [[label, attributes, encoded(secret), kind] for label, attributes, secret, kind in items]] for home, items in collections]
     session.run("/usr/bin/python3", "-c", WRITER, input=json.dumps(told), check=True, timeout=300)
 
 
 def everything(session):
-    """Every item, with all that can be told of it."""
+    """Every item with all its properties."""
     return json.loads(session.run("/usr/bin/python3", "-c", READER, check=True, timeout=300).stdout)
 
 
 def export(session, *words, lines=(), password=None, timeout=120, **options):
-    """latchkey export, with the login password as the first line of its input."""
+    """Runs latchkey export, with the login password as the first line of its input."""
     given = "\n".join([session.password if password is None else password, *lines]) + "\n"
     return session.run("latchkey", "export", *words, "--stdin", input=given, timeout=timeout, **options)
 
 
 def private_folder(session, name="own"):
-    """A folder that nobody else may list."""
+    """A folder that no other user can list."""
     folder = session.home / name
     folder.mkdir(mode=0o700)
     os.chown(folder, session.uid, session.gid)
@@ -80,12 +81,12 @@ def private_folder(session, name="own"):
 
 
 def left(done):
-    """The labels of what a report says was left out, with the reasons."""
+    """The labels of the items that the export left out, with the reasons."""
     return {line["label"]: line["reason"] for line in json.loads(done.stdout)["lines"] if line["outcome"] == "left"}
 
 
 def database(session, file, password=PASSWORD):
-    """What the real KeePassXC finds in a database, as XML."""
+    """The content of a database, as the real KeePassXC exports it to XML."""
     done = session.run("keepassxc-cli", "export", "--format", "xml", file, input=password + "\n", timeout=120)
     assert done.returncode == 0, done.stderr
     return tree.fromstring(done.stdout)

@@ -1,7 +1,8 @@
-"""Faults at every step: programs that are killed in front of their n-th change of a file, or have no room from there on.
+"""Faults at every step: the program is killed before its n-th change of a file, or has no more room from then on.
 
-A library that is preloaded (Shims/faults.c) counts the changes. It is armed while the program runs, so that only what a test
-is about is counted. `FaultySession` is a session whose daemon has it, `everywhere` goes through the steps.
+A preloaded library (Shims/faults.c) counts the changes. The tests arm it while the program runs, so that it counts only
+the changes of the tested operation. `FaultySession` is a session with such a daemon, and `everywhere` goes through all
+steps.
 """
 
 import mmap
@@ -20,12 +21,12 @@ from support.vaultreader import Keybag, Vault
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "faults.c"
 NOTHING, KILL, FULL, STOP = range(4)
 FIELDS = ("fault", "at", "changes", "growing", "hits")
-# More changes of files than any operation of these tests makes: one that never comes through is found out.
+# More changes than any tested operation makes. An operation that never completes would exceed the number.
 ENOUGH = 300
 
 
 class Faults:
-    """The library in `folder`, and what it is told. It watches the files below `root`."""
+    """The library in `folder`, and its control file. The library watches files below `root`."""
 
     def __init__(self, folder, root, owner):
         self.library, control = folder / "faults.so", folder / "faults"
@@ -40,15 +41,15 @@ class Faults:
         }  # fmt: skip
 
     def arm(self, fault, at):
-        """From now on changes are counted from 1; what came before is forgotten."""
+        """Arms the fault, and counts changes from 1 again."""
         self._control[:] = struct.pack("<5Q", fault, at, 0, 0, 0)
 
     def told(self):
-        """The numbers so far, by name."""
+        """The present numbers, by name."""
         return dict(zip(FIELDS, struct.unpack("<5Q", self._control[:])))
 
     def disarm(self):
-        """Ends the faults, and returns the numbers of those that happened."""
+        """Disarms the faults, and returns the final numbers."""
         told = self.told()
         self._control[:8] = bytes(8)
         return told
@@ -59,7 +60,8 @@ def machine():
 
 
 class QuickSession(Session):
-    """A session in which only the creation costs an Argon2id: then the tests bring the keys."""
+    """A session in which only the creation of the vault costs an Argon2id. Afterwards the tests themselves bring the
+    keys."""
 
     def __init__(self, stage, below):
         super().__init__(stage, below)
@@ -70,7 +72,7 @@ class QuickSession(Session):
         assert self.login().returncode == 0
 
     def prepare(self):
-        """Before the vault is created."""
+        """Prepares the session before the vault is created."""
 
     def close(self):
         self._leave()
@@ -83,20 +85,20 @@ class QuickSession(Session):
 
     @property
     def peer(self):
-        """A client of the daemon that runs now."""
+        """A client of the running daemon."""
         if self._peer is None:
             self._peer = Peer(self)
         return self._peer
 
     def kill(self):
-        """Ends the daemon at once, if it did not end by itself."""
+        """Kills the daemon, unless it has ended by itself."""
         self._leave()
         if is_alive(self.process):
             os.kill(self.process, signal.SIGKILL)
         wait_until(lambda: not is_alive(self.process) and self.daemon_pid() != self.process, "the daemon's end")
 
     def begin(self, *, bringing_keys=True):
-        """A daemon after one that may have died; unlocked."""
+        """Starts a daemon after one that may have died, and unlocks the vault."""
         self.kill()
         self.process = self.start_daemon()
         if bringing_keys:
@@ -120,8 +122,9 @@ class QuickSession(Session):
         return packet(UNLOCK, fields)
 
     def bring_keys(self, *, opens=True):
-        """What the module does at a login, or else at a screen locker: the outcome; None if the daemon died."""
-        # The connection is not made as the user: a change of the user would count for every thread of the tests.
+        """Brings the keys as the module does, at a login or at a screen locker. Returns the outcome, or None if the
+        daemon died."""
+        # The connection belongs to root, because a change of the user would affect every thread of the tests.
         control = Control(self, user=False)
         try:
             control.ask(hello(OPEN_SESSION if opens else AUTHENTICATE, "login" if opens else "i3lock"))
@@ -132,12 +135,12 @@ class QuickSession(Session):
             control.close()
 
     def read(self):
-        """The vault, read by somebody else: everything in it must fit."""
+        """The vault as the independent reader finds it. The reader raises an error for any mismatch."""
         return Vault(self.vault, self.password, machine(), keybag=self.keybag())
 
 
 class FaultySession(QuickSession):
-    """Such a session, whose daemon meets faults."""
+    """A QuickSession whose daemon can have faults."""
 
     def __init__(self, stage, below="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"):
         super().__init__(stage, below)
@@ -153,12 +156,13 @@ class FaultySession(QuickSession):
 
 
 def everywhere(session, fault, prepare, act, check, faults=None, recover=lambda: None):
-    """Runs `act` again and again, each time with the fault one change later, until it meets none.
+    """Runs `act` repeatedly. Each time, the fault comes one change later, until the fault does not happen any more.
 
-    `prepare` brings about what is there before, and what it returns goes to the others. `act` returns whether it was told
-    that it is done; to be cut off or refused is no failure. Then `check(prepared, acknowledged)` looks: at the daemon that
-    had no room, and at a new one. Returns how often the fault struck. `faults`: another program's than the daemon's, which
-    `recover` starts anew."""
+    `prepare` makes the state before the operation, and its result goes to the other functions. `act` returns whether
+    the program reported success. It may also report a failure. Then `check(prepared, acknowledged)` examines the daemon
+    that had no room, and a new daemon. Returns the number of faults.
+
+    `faults` may belong to another program than the daemon, which `recover` restarts."""
     faults = faults or session.faults
     for number in range(1, ENOUGH):
         prepared = prepare()

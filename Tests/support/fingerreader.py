@@ -1,7 +1,9 @@
-"""A system bus with stand-ins for fprintd and logind, for latchkey-deviced: a reader that a test touches, and a machine that sleeps.
+"""A system bus with stand-ins for fprintd and logind, for latchkey-deviced. A test can touch the reader, and can put
+the machine to sleep.
 
-The real fprintd, with libfprint's virtual reader, is in Tests/Desktop. `Holder`, `held` and `Verification` send the messages of
-docs/developer/finger.md, byte by byte."""
+Tests/Desktop has the real fprintd with libfprint's virtual reader. `Holder`, `held` and `Verification` send the
+messages of docs/developer/finger.md, byte by byte.
+"""
 
 import contextlib
 import os
@@ -45,7 +47,7 @@ INTERFACES = f"""<node>
 </node>"""
 
 
-# Connects to a socket as often as it is asked.
+# Connects to a socket as often as the test wants.
 CONNECTOR = """
 import socket, sys
 control = socket.socket(fileno=0)
@@ -57,7 +59,7 @@ while control.recv(1):
 
 
 class Reader:
-    """The bus, its services, and a folder of prints. `address` is for DBUS_SYSTEM_BUS_ADDRESS."""
+    """The bus, its services, and a folder of prints. `address` is the value for DBUS_SYSTEM_BUS_ADDRESS."""
 
     def __init__(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-reader-", dir="/tmp"))
@@ -105,7 +107,7 @@ class Reader:
                 return call.return_dbus_error(f"{NAME}.Error.NoEnrolledPrints", "")
             answer = GLib.Variant("(as)", (fingers,))
         elif method == "Claim":
-            # The real one sees the end of a program that has it.
+            # The real fprintd also notices the end of the program that has claimed the reader.
             if self.claimant and self._is_there(self.claimant):
                 return call.return_dbus_error(f"{NAME}.Error.AlreadyInUse", "")
             self.claimant = sender
@@ -138,12 +140,12 @@ class Reader:
             assert self._changed.wait_for(condition, Limit(20).seconds), what
 
     def touch(self, word="verify-match", isDone=True):
-        """Sends fprintd's signal of a finger at the reader."""
+        """Sends fprintd's signal about a finger on the reader."""
         self._bus.emit_signal(
             None, PATH, f"{NAME}.Device", "VerifyStatus", GLib.Variant("(sb)", (word, isDone)))
 
     def sleep(self, starts=True):
-        """Announces sleep, and waits until nobody holds it up; or its end."""
+        """Announces sleep, and waits until no program delays it. Or announces the end of sleep."""
         self.wait(lambda: self._inhibitors, "nobody holds up sleep")
         self._bus.emit_signal(None, LOGIND_PATH, f"{LOGIND}.Manager", "PrepareForSleep", GLib.Variant("(b)", (starts,)))
         limit = Limit(20)
@@ -172,7 +174,7 @@ class Holder(Peer):
         self.ask(HOLD, bytes([memory]) + self.key + bytes(self.pair.public_key))
 
     def news(self):
-        """The next packet without a request: the key as it came back, or the name of the end."""
+        """The next unrequested packet: the returned key, or the name of the event that ended the hold."""
         packet = self.socket.recv(4096)
         if not packet:
             return "closed"
@@ -188,14 +190,14 @@ class Holder(Peer):
 
 
 class Delay:
-    """Stands in front of the service, and learns the covering keys. Keeps their hand-overs to itself, unless it `passes` them on, and
-    passes everything else on."""
+    """Stands between latchkeyd and the service, and learns the covering keys. It keeps their hand-overs, unless it
+    `passes` them on. It passes on all other packets."""
 
     def __init__(self, path, uid, passes=False):
         self.path, self.passes, self.kept = pathlib.Path(path), passes, queue.Queue()
         self._behind = self.path.with_name("behind.sock")
         self.path.rename(self._behind)
-        # The user of a process is the user of all its threads, so another process connects.
+        # All threads of a process have the same user, so another process connects as the user.
         self._connector, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen([sys.executable, "-c", CONNECTOR, self._behind], stdin=other, user=uid)
@@ -228,7 +230,7 @@ class Delay:
 
     @staticmethod
     def _hold(client, packet, service):
-        """The service speaks without being asked, until it or the holder ends."""
+        """Passes on packets that the service sends unrequested, until the service or the holder ends."""
         service.send(packet)
         with client:
             while service in select.select([client, service], [], [])[0] and (news := service.recv(4096)):
@@ -252,7 +254,7 @@ class Delay:
 
 
 class Verification(Peer):
-    """A connection of root's that waits for a finger."""
+    """A connection of root that waits for a finger."""
 
     def __init__(self, path, user):
         super().__init__(path)
@@ -260,7 +262,7 @@ class Verification(Peer):
         self.socket.send(bytes([1, VERIFY]) + user.to_bytes(4, "little"))
 
     def word(self):
-        """The next word; with the reason where it has one."""
+        """The next word, with its reason if it has one."""
         packet = self.socket.recv(4096)
         if not packet:
             return "closed"
@@ -272,7 +274,7 @@ class Verification(Peer):
 
 
 def held(service, user):
-    """State, touches left, and the name of the end or None."""
+    """The state, the number of touches left, and the name of the event that ended the hold, or None."""
     with Peer(service.path) as peer:
         state, touches, end = peer.ask(HELD, user.to_bytes(4, "little"))
     return _name(STATE, state), touches, _name(END, end) if end else None

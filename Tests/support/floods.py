@@ -1,4 +1,4 @@
-"""Users who flood latchkey-deviced, and an honest one beside them."""
+"""Users who flood latchkey-deviced, and an honest user beside them."""
 
 import contextlib
 import subprocess
@@ -10,7 +10,7 @@ from support.pace import seconds
 
 HONEST, STRANGERS = 65534, 3_000_000_000
 REQUESTS = 1000
-# What a request may take on a quiet machine. The program gives up after 2 s of waiting.
+# The seconds that a request may take on a quiet machine. The program gives up after 2 s of waiting.
 LIMIT = 7
 
 CONNECT = """
@@ -18,7 +18,7 @@ while True:
     with connection() as peer:
         pass
 """
-# The first bytes of a request, and none of the rest.
+# Sends only the first bytes of a request.
 HALVES = """
 crowd = []
 while True:
@@ -67,7 +67,7 @@ def connection():
 
 @contextlib.contextmanager
 def flood(service, *kinds):
-    """Processes that flood the service, each as another user."""
+    """Starts processes that flood the service, each as another user."""
     processes = []
     try:
         for number, text in enumerate(kinds, 1):
@@ -88,7 +88,8 @@ def flood(service, *kinds):
 
 
 def ask(service, packet):
-    """One request as latchkeyd makes it: a connection of its own, and another one if that was dropped unread."""
+    """Makes one request as latchkeyd does, on a connection of its own. If the service dropped the connection unread,
+    tries again on another one."""
     while True:
         with Peer(service.path, HONEST) as peer:
             try:

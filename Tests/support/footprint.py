@@ -1,17 +1,17 @@
-"""What packages leave on a machine that changes a desktop or a login."""
+"""The files of packages that change a desktop or a login."""
 
 import hashlib
 import os
 from pathlib import Path
 
-# Everything that is configured, what the buses can start, what changes PAM, and what dpkg knows to be installed.
+# Settings, services of the buses, PAM's profiles, and dpkg's list of installed packages.
 PLACES = (
     "etc", "usr/share/dbus-1", "usr/share/pam-configs", "usr/lib/systemd", "usr/share/xdg-desktop-portal", "var/lib/dpkg/status",
 )  # fmt: skip
 
 
 def footprint(root="/"):
-    """Each file of those places with a hash of its content, or with what it links to."""
+    """Each file of those places, with a hash of its content or the target of a link."""
     found = {}
     for place in PLACES:
         top = Path(root, place)

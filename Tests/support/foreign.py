@@ -1,5 +1,6 @@
-"""gnome-keyring, KWallet and KeePassXC as the places that secrets come from and go to: the real programs, each on a bus of its
-own, and what libsecret sees of any provider."""
+"""gnome-keyring, KWallet and KeePassXC, for import and export. These are the real programs, each on its own bus. Also
+libsecret's view of any provider.
+"""
 
 import hashlib
 import json
@@ -12,8 +13,8 @@ from support.session import wait_until
 PASSWORD = "the keyring's own password"
 NAME = "org.freedesktop.secrets"
 
-# Reads a provider as any program with libsecret does: every item but those of the collection that ends with the session. One encrypted
-# session with KWallet in 128 fails (see PLAIN_SECRETSTORAGE), so there are five of them.
+# Reads a provider as any libsecret program does, without the collection that ends with the session. One encrypted
+# session with KWallet in 128 fails (see PLAIN_SECRETSTORAGE), so the program tries five.
 READER = """
 import base64, json, sys
 import gi
@@ -40,8 +41,8 @@ for left in range(4, -1, -1):
         Secret.Service.disconnect()
 print(json.dumps(found))
 """
-# SecretStorage by sessions that encrypt nothing. KWallet refuses a public key that begins with a zero octet, as SecretStorage shortens
-# it, and strips such octets of a shared secret: one encrypted session in 128 fails.
+# SecretStorage without encryption. KWallet refuses a public key that begins with a zero byte, which SecretStorage
+# strips. It also strips such bytes from a shared secret. So one encrypted session in 128 fails.
 PLAIN_SECRETSTORAGE = """
 import secretstorage, secretstorage.dhcrypto, secretstorage.util
 def plain(connection):
@@ -52,7 +53,7 @@ def plain(connection):
     return session
 secretstorage.collection.open_session = secretstorage.item.open_session = plain
 """
-# Stores items. libsecret's interface for Python takes no octets, so this is SecretStorage.
+# Stores items. libsecret's Python interface takes no binary secrets, so this uses SecretStorage.
 WRITER = PLAIN_SECRETSTORAGE + """
 import base64, json, sys
 connection = secretstorage.dbus_init()
@@ -67,7 +68,7 @@ for home, label, schema, attributes, secret in json.load(sys.stdin):
 
 
 class OtherHome:
-    """A home and a bus of its own, beside the vault of a session, for another program that keeps secrets."""
+    """Another home and bus for another program that keeps secrets, beside the session's vault."""
 
     def __init__(self, session, name):
         self.session = session
@@ -95,7 +96,7 @@ class OtherHome:
 
     @property
     def folder(self):
-        """Where it keeps its files."""
+        """The folder for the program's files."""
         return self.home / ".local/share"
 
     def owns(self, name):
@@ -107,7 +108,8 @@ class OtherHome:
         return self.session.run(*command, env=self.environment, **options)
 
     def write(self, items, timeout=60):
-        """Stores items by the Secret Service: label of the collection, label, schema or None, attributes, secret in Base64."""
+        """Stores items by the Secret Service. Each is the collection's label, the item's label, the schema or None, the
+        attributes, and the secret in Base64."""
         self.run("/usr/bin/python3", "-c", WRITER, input=json.dumps(items), check=True, timeout=timeout)
 
     def stop(self):
@@ -123,7 +125,7 @@ class OtherHome:
 
 
 class GnomeKeyring(OtherHome):
-    """gnome-keyring-daemon."""
+    """The real gnome-keyring-daemon."""
 
     def __init__(self, session, name="keyring"):
         super().__init__(session, name)
@@ -134,7 +136,7 @@ class GnomeKeyring(OtherHome):
         return self.home / ".local/share/keyrings"
 
     def start(self):
-        """Starts the daemon; the first start makes the login keyring with the password."""
+        """Starts the daemon. The first start creates the login keyring with the password."""
         self.process = self.session.start(
             "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets", stdin=subprocess.PIPE, **self.quiet)
         self.process.stdin.write(PASSWORD.encode())
@@ -142,7 +144,8 @@ class GnomeKeyring(OtherHome):
         wait_until(lambda: self.owns(NAME), "gnome-keyring's start", 60)
 
 
-# Becomes KWallet as pam_kwallet5 starts it, by the command of its arguments: the key of the default wallet comes by a pipe, the environment by a socket.
+# Starts KWallet as pam_kwallet5 does, with the command in its arguments. A pipe passes the key of the default wallet,
+# and a socket passes the environment.
 KWALLET_STARTER = """
 import os, socket, sys
 key = sys.stdin.buffer.read()
@@ -162,7 +165,7 @@ os.set_inheritable(server.fileno(), True)
 os.environ["PAM_KWALLET5_LOGIN"] = path
 os.execvp(sys.argv[1], [*sys.argv[1:], "--pam-login", str(read), str(server.fileno())])
 """
-# Stores entries by KWallet's own interface: folder, entry, kind, and the value as Qt writes it.
+# Stores entries through KWallet's own interface: folder, entry, kind, and the value as Qt writes it.
 KWALLET_WRITER = """
 import base64, json, sys
 from gi.repository import Gio, GLib
@@ -183,15 +186,15 @@ bus.call_sync("org.kde.kwalletd5", "/modules/kwalletd5", "org.kde.KWallet", "syn
 
 
 class KWallet(OtherHome):
-    """kwalletd5 with its default wallet. `wallet`: the file of one for a key of GPG, which it opens without a password. `command`: what
-    root starts another KWallet with."""
+    """kwalletd5 with its default wallet. `wallet` is the content of a wallet for a GPG key, which KWallet opens without
+    a password. `command` lets root start another KWallet."""
 
     def __init__(self, session, name="kwallet", wallet=None, command=None):
         super().__init__(session, name)
         self._command = command
         self._salt = None if wallet else os.urandom(56)
         self._place(self.folder / f"kdewallet.{'kwl' if wallet else 'salt'}", wallet or self._salt)
-        # Nobody is asked whether the test may read, and programs may use it as a Secret Service.
+        # With these settings, the test may read without a question, and KWallet is a Secret Service.
         self._place(self.home / ".config/kwalletrc",
                     b"[Wallet]\nFirst Use=false\nEnabled=true\nPrompt on Open=false\n"
                     b"[Auto Allow]\nkdewallet=test,latchkey\n[org.freedesktop.secrets]\napiEnabled=true\n")
@@ -219,15 +222,17 @@ class KWallet(OtherHome):
         wait_until(lambda: self.owns("org.kde.kwalletd5"), "KWallet's start", 60)
 
     def write_entries(self, entries):
-        """Stores entries: folder, entry, kind, and the value as Qt writes it in Base64."""
+        """Stores entries: folder, entry, kind, and Qt's form of the value in Base64."""
         self.run("/usr/bin/python3", "-c", KWALLET_WRITER, input=json.dumps(entries), check=True, timeout=300)
 
 
-# A database whose second group is a collection of the Secret Service. An identifier is in Base64 here, and in braces there.
+# A database whose second group is a collection of the Secret Service. The same identifier is in Base64 in one place,
+# and in braces in the other.
 KEEPASSXC_XML = """<?xml version="1.0" encoding="UTF-8"?><KeePassFile><Meta><CustomData><Item><Key>FDO_SECRETS_EXPOSED_GROUP</Key>
 <Value>{01010101-0101-0101-0101-010101010101}</Value></Item></CustomData></Meta><Root><Group><UUID>AgICAgICAgICAgICAgICAg==</UUID>
 <Name>Passwords</Name><Group><UUID>AQEBAQEBAQEBAQEBAQEBAQ==</UUID><Name>Programs</Name></Group></Group></Root></KeePassFile>"""
-# KeePassXC asks nobody whether a program may read. Version 2.7.4 crashes where it saves a database while new entries come.
+# With these settings, programs may read without a question. KeePassXC 2.7.4 crashes if it saves a database while new
+# entries arrive.
 KEEPASSXC_SETTINGS = """[General]
 ConfigVersion=2
 UpdateCheckMessageShown=true
@@ -246,7 +251,7 @@ UnlockBeforeSearch=false
 
 
 class KeePassXC(OtherHome):
-    """KeePassXC without a screen, with a database that is open. `entries`: those of its collection, in XML."""
+    """KeePassXC with an open database, without a screen. `entries` are the entries of the collection, in XML."""
 
     def __init__(self, session, name="keepassxc", entries=""):
         super().__init__(session, name)
@@ -270,12 +275,13 @@ class KeePassXC(OtherHome):
         return self.home / "databases"
 
     def is_open(self):
-        """KeePassXC has the name before the database is open, and then asks for its password in a window."""
+        """Whether the database is open. KeePassXC owns the name earlier, and would then ask for the password in a
+        window."""
         done = self.run("busctl", f"--address={self.bus}", "get-property", NAME, "/org/freedesktop/secrets/aliases/default",
                         "org.freedesktop.Secret.Collection", "Locked")  # fmt: skip
         return done.stdout.strip() == "b false"
 
 
 def seen(runner):
-    """What libsecret sees of the provider on the bus of `runner`, a session or a GnomeKeyring."""
+    """libsecret's view of the provider on the bus of `runner`, which is a session or a GnomeKeyring."""
     return json.loads(runner.run("/usr/bin/python3", "-c", READER, check=True, timeout=300).stdout)

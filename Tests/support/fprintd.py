@@ -1,8 +1,8 @@
-"""A session's system bus, and a stand-in for fprintd on it that tells of fingers what a test says.
+"""A session's system bus with a stand-in for fprintd. The test chooses the enrolled fingers.
 
-The real one, with libfprint's virtual reader, is in Tests/Desktop. Run as a program: `fprintd.py STATE` owns the name
-on the bus of DBUS_SYSTEM_BUS_ADDRESS and answers by the file STATE, read anew for each call; how often it was asked,
-and answered, is how long STATE.asked and STATE.answered are.
+Tests/Desktop has the real fprintd, with libfprint's virtual reader. As a program, `fprintd.py STATE` owns the name on
+the bus in DBUS_SYSTEM_BUS_ADDRESS. It reads the file STATE for each call. The sizes of STATE.asked and STATE.answered
+are the numbers of calls and answers.
 """
 
 import json
@@ -12,14 +12,15 @@ import sys
 
 from gi.repository import Gio, GLib
 
-# The program is a copy, which has nothing beside it.
+# The session runs a copy of this file, without the package beside it.
 if __name__ != "__main__":
     from support.systembus import SystemBus, ended, started
 
 NAME = "net.reactivated.Fprint"
 MANAGER = "/net/reactivated/Fprint/Manager"
 DEVICE = "/net/reactivated/Fprint/Device/"
-# In the place of fingers: the error that fprintd gives if there are none; no answer for as long as it stands there.
+# A state may have one of these words instead of fingers. The first is fprintd's error for a user without prints. With
+# the second, the stand-in does not answer.
 NO_PRINTS = "NoEnrolledPrints"
 SILENT = "silent"
 INTERFACES = f"""<node>
@@ -32,7 +33,7 @@ INTERFACES = f"""<node>
 
 
 class Fprintd:
-    """The bus and the stand-in. `set` says what readers there are; without the stand-in nobody answers."""
+    """The bus and the stand-in. `set` chooses the readers. Without the stand-in, nothing answers."""
 
     def __init__(self, session):
         self.session = session
@@ -48,34 +49,34 @@ class Fprintd:
         self._program = started(self.session.start, "/usr/bin/python3", self.session.root / "bin/fprintd.py", self.state)
 
     def stop(self):
-        """There is none any more."""
+        """Ends the stand-in."""
         if self._program:
             ended(self._program)
             self._program = None
 
     def close(self):
-        """Nor any bus."""
+        """Ends the stand-in and the bus."""
         self.stop()
         if self._bus:
             self._bus.close()
             self._bus = None
 
     def set(self, readers=None):
-        """Readers by name, each with its fingers; or, in their place, the last word of an error's name, or SILENT."""
+        """The readers by name, each with its fingers. Instead of the fingers, the end of an error's name or SILENT."""
         fresh = self.state.with_suffix(".new")
         fresh.write_text(json.dumps(readers or {}))
         fresh.chmod(0o644)
-        # What holds an answer back gives it now.
+        # Delayed answers are sent now.
         fresh.rename(self.state)
 
     @property
     def asked(self):
-        """How often it was asked for fingers."""
+        """The number of calls for fingers."""
         return self._count("asked")
 
     @property
     def answered(self):
-        """How often it gave an answer."""
+        """The number of answers."""
         return self._count("answered")
 
     def _count(self, what):

@@ -1,7 +1,7 @@
-"""A keyring file as gnome-keyring writes it, with as many of the benchmark's items as wanted.
+"""A keyring file in gnome-keyring's format, with any number of the benchmark's items.
 
-gnome-keyring writes the whole file at every store, so that filling it through its own interface takes the square of the
-number of items: an hour for 10,000. The format is that of its daemon's `file-format.txt`.
+gnome-keyring writes the whole file at every store. So filling the keyring through its own interface takes quadratic
+time, for example an hour for 10,000 items. The daemon's `file-format.txt` describes the format.
 """
 
 import hashlib

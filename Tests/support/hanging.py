@@ -1,12 +1,13 @@
-"""A device key service that can be made to hang, and a login meanwhile."""
+"""A device key service that a test can make hang, and a login during that time."""
 
 import subprocess
 import sys
 
 from support.deviced import Service
 
-# A process between the daemon and the service. While the file HOLD exists, it passes nothing on. If HOLD says "answering", it
-# passes on the request that only asks whether there is an answer. Each packet that it keeps is a line in HELD.
+# A process between the daemon and the service. While the file HOLD exists, the process keeps all packets. If HOLD says
+# "answering", it still passes on the request that only asks whether the service answers. For each kept packet, HELD has
+# a line.
 PROXY = """
 import os, pathlib, socket, sys, threading
 ours, theirs, uid, hold, held = sys.argv[1:]
@@ -43,7 +44,7 @@ while True:
 
 
 class Hanging:
-    """The service, which can be made to hang."""
+    """A service that a test can make hang."""
 
     def __init__(self, session, stage):
         self.service = Service(program=stage / "usr/libexec/latchkey-deviced").start()
@@ -73,7 +74,7 @@ class Hanging:
 
 
 def login(session):
-    """A login that goes on while the test does."""
+    """Starts a login that continues beside the test."""
     return session.start(
         "pamtester", "login", session.user, "authenticate", "open_session", stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip

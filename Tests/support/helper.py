@@ -1,6 +1,7 @@
-"""The protocol of latchkey-derive, read from the headers that the programs are built from: Sources/C/CHelper/.
+"""The protocol of latchkey-derive, read from the C headers of the programs: Sources/C/CHelper/.
 
-Operations, results and flags are constants of this module too, named as in the header but in capitals: CREATE_VAULT.
+Operations, results and flags are also constants of this module. They have the names of the header, in capitals, such as
+CREATE_VAULT.
 """
 
 import re
@@ -36,5 +37,5 @@ globals().update(OPERATIONS | RESULTS | FLAGS)
 
 
 def now():
-    """What a request and a hello call the present moment: microseconds since the machine started."""
+    """The present moment in requests and hellos: microseconds since the machine started."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000

@@ -1,4 +1,4 @@
-"""What the tests of latchkey import share: running it, its report, and the files that it reads."""
+"""Helpers for tests of latchkey import: the command, its report, and the files that it reads."""
 
 import base64
 import contextlib
@@ -17,22 +17,22 @@ DONE, FAILED, PARTLY = 0, 1, 4
 
 
 def run(session, *words, password=PASSWORD, timeout=120):
-    """latchkey import, with the password as the first line of its input."""
+    """Runs latchkey import, with the password as the first line of its input."""
     return session.run("latchkey", "import", *words, input=password + "\n", timeout=timeout)
 
 
 def report(done):
-    """What it reported with --json."""
+    """The report from --json."""
     return json.loads(done.stdout)
 
 
 def counts(done):
-    """The numbers of that report that are not zero."""
+    """The numbers of the report that are not zero."""
     return {name: value for name, value in report(done).items() if type(value) is int and value}
 
 
 def place(session, name, content):
-    """A file of the session's user."""
+    """Writes a file of the session's user."""
     file = session.home / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -42,7 +42,7 @@ def place(session, name, content):
 
 
 def carry(session, files, folder):
-    """Copies files to where a person has them."""
+    """Copies files to their usual places in a home."""
     for file in files:
         place(session, f"{folder}/{file.name}", file.read_bytes()).chmod(0o600)
     return session.home / folder
@@ -54,17 +54,18 @@ def state(folder):
 
 
 def encoded(secret):
-    """As `seen` shows a secret."""
+    """A secret in the form that `seen` returns."""
     return base64.b64encode(secret).decode()
 
 
 def arrived(label, attributes, secret, collection="Login"):
-    """An item as `seen` shows it."""
+    """An item in the form that `seen` returns."""
     return [collection, label, sorted([name, value] for name, value in attributes.items()), encoded(secret)]
 
 
 def marked(items):
-    """What `seen` shows, with the portal's schema at each application's secret: an import from other programs gives it that."""
+    """The result of `seen` with the portal's schema at each application's secret. An import from other programs adds
+    this schema."""
     portal, generic = ["xdg:schema", "org.freedesktop.portal.Secret"], ["xdg:schema", "org.freedesktop.Secret.Generic"]
 
     def attributes(own, secret):
@@ -86,8 +87,8 @@ def qt_octets(octets):
 
 
 def kept(session):
-    """What the vault's own files have, by the independent reader: of each item its collection, label, attributes, secret, content
-    type, and when it was stored and changed."""
+    """The items in the vault's files, as the independent reader finds them: collection, label, attributes, secret,
+    content type, and the times of creation and change."""
     machine = vaultreader.machine_identity(vaultreader.APPLICATION)
     vault = vaultreader.Vault(session.vault, session.password, machine)
     return sorted(
@@ -97,7 +98,8 @@ def kept(session):
 
 @contextlib.contextmanager
 def gpg_home(session, passphrase=""):
-    """A home of GPG with a key; without a passphrase nobody is asked for it. Its path is short: the agent's socket is in it."""
+    """A home folder of GPG with a key. If the passphrase is empty, no prompt asks for it. The path must be short,
+    because it contains the agent's socket."""
     home = session.root / "gpg"
     home.mkdir(mode=0o700)
     os.chown(home, session.uid, session.gid)
@@ -110,12 +112,12 @@ def gpg_home(session, passphrase=""):
 
 
 def times(number):
-    """When an item of a corpus was stored and changed elsewhere."""
+    """The times at which another program created and changed an item."""
     return 1_600_000_000 + number, 1_700_000_000 + 7 * number
 
 
 def old_wallet(password, folders):
-    """A wallet as KDE 4 wrote it: no salt, SHA-1, Blowfish by blocks with the halves of each turned round."""
+    """A wallet in KDE 4's format: no salt, SHA-1, and Blowfish by blocks with swapped halves."""
     from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
     try:
@@ -149,7 +151,8 @@ def old_wallet(password, folders):
 
 
 def variant_keyring(password, items):
-    """A file as oo7 writes it. The serialized form is GLib's own. The items have the times of their places."""
+    """A file in oo7's format. GLib itself makes the serialized form. The times of the items come from their positions.
+    """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from gi.repository import GLib
 
@@ -173,7 +176,7 @@ def variant_keyring(password, items):
 
 
 def keepass_database(session, xml, name="Passwords.kdbx"):
-    """A database by KeePassXC's own import of XML."""
+    """A database that KeePassXC itself imports from XML."""
     source = place(session, "source.xml", xml)
     file = session.home / name
     session.run("keepassxc-cli", "import", "--set-password", source, file, input=f"{PASSWORD}\n{PASSWORD}\n", check=True, timeout=120)
@@ -185,7 +188,7 @@ def keepass_string(key, value):
     return f"<String><Key>{html.escape(key)}</Key><Value>{html.escape(value)}</Value></String>"
 
 
-# An entry with data of other programs: keepassxc-cli writes a database that has one in version 4.
+# An entry with data of other programs. With such an entry, keepassxc-cli writes a database of version 4.
 KEEPASS_CUSTOM = "<CustomData><Item><Key>by a test</Key><Value>of version 4</Value></Item></CustomData>"
 
 

@@ -1,4 +1,4 @@
-"""The commands for items, run in a session, and what another client says of the same items."""
+"""The item commands in a session, and another client's view of the same items."""
 
 import contextlib
 import json
@@ -15,7 +15,8 @@ PREFIX = ROOT + "/collection/"
 
 
 def latchkey(session, *words, input=b"", code=DONE, **options):
-    """Runs the command, with bytes in and out. A failure is explained on standard error, and nowhere else."""
+    """Runs the command, with bytes as input and output. A failed command must explain the failure on standard error and
+    nowhere else."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     with session.start("latchkey", *words, **pipes) as process:
         try:
@@ -32,7 +33,7 @@ def latchkey(session, *words, input=b"", code=DONE, **options):
 
 @contextlib.contextmanager
 def started(session, *words, **options):
-    """It while it runs; a test that fails leaves nothing behind that it would wait for."""
+    """The running command. If the test fails, the command is ended."""
     with session.start("latchkey", *words, **options) as process:
         try:
             yield process
@@ -46,13 +47,13 @@ def told(session, *words, **options):
 
 
 def fresh(**more):
-    """Attributes that no other item has, and their words."""
+    """Attributes that no other item has, and the arguments that name them."""
     attributes = {"test": uuid.uuid4().hex} | more
     return attributes, [f"{name}={value}" for name, value in attributes.items()]
 
 
 def place(path):
-    """Where an item is, as people are told."""
+    """The place of an item, in the form that people see."""
     assert path.startswith(PREFIX)
     return path[len(PREFIX) :]
 

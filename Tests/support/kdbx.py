@@ -1,5 +1,7 @@
-"""Writes a database of KeePass of version 4 whose key is made by Argon2: keepassxc-cli makes those with AES alone, though it reads both.
-As https://keepass.info/help/kb/kdbx.html describes it. Debian: python3-argon2, python3-cryptography."""
+"""Writes a KeePass database of version 4 whose key comes from Argon2. keepassxc-cli reads such databases, but itself
+writes only databases with AES. The format is described at https://keepass.info/help/kb/kdbx.html. Debian:
+python3-argon2, python3-cryptography.
+"""
 
 import hashlib
 import hmac
@@ -25,7 +27,7 @@ def value(kind, name, content):
 
 
 def written(password, xml, kind):
-    """The bytes of such a file. Nothing in the XML may be protected by itself."""
+    """The bytes of the file. The XML may have no protected values."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     uuid, argon = KINDS[kind]
@@ -44,7 +46,7 @@ def written(password, xml, kind):
     def sealed(number, content):
         return hmac.new(hashlib.sha512(struct.pack("<Q", number) + base).digest(), content, "sha256").digest()
 
-    # ChaCha20 for values that are protected by themselves, of which there are none.
+    # The header must name a cipher for protected values, although the file has none.
     clear = field(1, struct.pack("<I", 3)) + field(2, os.urandom(64)) + field(0, b"") + xml.encode()
     padding = 16 - len(clear) % 16
     cipher = Cipher(algorithms.AES(hashlib.sha256(seed + key).digest()), modes.CBC(iv)).encryptor()

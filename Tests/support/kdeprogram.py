@@ -1,5 +1,6 @@
-"""Programs of KDE's in a session: one on KDE's own library for wallets, which does what it is told, and kwallet-query. A session here is
-also one with the programs of another Debian (support.kderoot.Inside)."""
+"""KDE's programs in a session: kwallet-query, and a test program on KDE's own wallet library. The session may also be
+one with the programs of another Debian release (support.kderoot.Inside).
+"""
 
 import os
 import subprocess
@@ -15,7 +16,7 @@ NAMES = ["plain", "with blanks ", "a/b//c", WIDE, "caf\u00e9", "cafe\u0301", "'\
 
 
 class Program:
-    """A program of KDE's that runs, and is told what to do."""
+    """A running KDE program that obeys commands."""
 
     def __init__(self, session, binary, name="program"):
         self.process = session.start(
@@ -37,7 +38,7 @@ class Program:
         return [bytes.fromhex(word).decode() for word in self(command, *words).split()]
 
     def value(self, command, *words):
-        """What a reading command answers: its number and its values."""
+        """The answer to a reading command: its number and its values."""
         number, *rest = self(command, *words).split()
         return int(number), [b"" if word == "-" else bytes.fromhex(word) for word in rest]
 
@@ -47,9 +48,9 @@ class Program:
 
 
 def use_everything(app, way):
-    """What programs do with a wallet that they open in that way.
+    """Opens a wallet in this way, and uses all operations.
 
-    Returns how many entries are left."""
+    Returns the number of remaining entries."""
     assert app.texts("local") == [KDEWALLET, KDEWALLET] and KDEWALLET in app.texts("wallets")
     assert app(way, KDEWALLET) == "1" and app("folder", WIDE) == "1" and WIDE in app.texts("folders")
     for name in NAMES:
@@ -66,19 +67,19 @@ def use_everything(app, way):
 
 
 def query(session, *options, input="", environment=None):
-    """kwallet-query, which never waits for longer."""
+    """Runs kwallet-query with a time limit."""
     return session.run("kwallet-query", *options, input=input, timeout=30, env=(environment or session.environment) | SCREENLESS)
 
 
 def fill(client):
-    """Stores what `asked` asks for."""
+    """Stores the entries that `asked` reads."""
     for name in NAMES:
         assert client.write(name, f"secret of {name}", FOLDER) == 0
     assert client.write("map", {"key": "value", WIDE: WIDE}, FOLDER) == 0
 
 
 def asked(session, environment=None):
-    """What kwallet-query says to each question: status and text, without the order of lists."""
+    """kwallet-query's answers to all questions: status and text, with sorted lists."""
     told = {}
     for name, options in {
         "entries": ["-l", KDEWALLET], "no folder": ["-l", "-f", "none", KDEWALLET], "no wallet": ["-l", "none"],

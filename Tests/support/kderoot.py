@@ -1,4 +1,6 @@
-"""Debian roots of other releases, for KDE's programs of these. Such a program shares a session's files and its bus."""
+"""Roots of other Debian releases, for the KDE programs of these releases. Such a program shares a session's files and
+bus.
+"""
 
 import contextlib
 import fcntl
@@ -19,17 +21,17 @@ PASSED = (
 
 @contextlib.contextmanager
 def root_of(release, *packages):
-    """The folder of a root file system, which is made once, in some minutes."""
+    """The folder of a root file system. The first call makes it in some minutes."""
     folder = PLACE / f"{release}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"
     partial = folder.with_suffix(".partial")
     PLACE.mkdir(exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
-        # Test processes beside each other make one root, not two.
+        # The lock keeps parallel test processes from making the same root twice.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
             if partial.is_dir():
                 remove(partial)
-            # A mirror may be older than a release in the making says that it is good for.
+            # A mirror's lists may have expired, if the release is not finished yet.
             done = subprocess.run(
                 ["mmdebstrap", "--variant=apt", '--aptopt=Acquire::Check-Valid-Until "false"', f"--include={','.join(packages)}", release,
                  partial, MIRROR], stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
@@ -44,19 +46,19 @@ def root_of(release, *packages):
 
 
 def command_in(root, session, *command, env=None):
-    """The command that runs in that root, as the session's user."""
+    """A command that runs in that root as the session's user."""
     environment = {"QT_QPA_PLATFORM": "offscreen"} | (env or session.environment)
     passed = [f"{name}={environment[name]}" for name in PASSED if name in environment]
     return [*entrance(root, session), "/usr/bin/env", "-i", *passed, "PATH=/usr/bin:/bin", *map(str, command)]
 
 
 def entrance(root, session):
-    """The same with the caller's environment, in front of the command."""
+    """The same with the caller's environment. The words come before the command."""
     return ["chroot", f"--userspec={session.uid}:{session.gid}", str(root)]
 
 
 class Inside:
-    """Starts programs of a root in a session, as the session starts those of this one."""
+    """Starts programs of a root in a session, with the session's own methods."""
 
     def __init__(self, root, session):
         self.root, self.session, self.environment = root, session, session.environment

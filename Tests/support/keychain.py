@@ -1,4 +1,4 @@
-"""A client of org.latchkey.Keychain and of org.latchkey.Prompt, and a person before windows of which all is known."""
+"""A client of org.latchkey.Keychain and org.latchkey.Prompt, and a person whose prompts are all recorded."""
 
 import urllib.parse
 from typing import NamedTuple
@@ -13,7 +13,7 @@ READABLE, LOCKED, ASKS = range(3)
 
 
 class Item(NamedTuple):
-    """An item as the interface tells of it."""
+    """An item, as the interface returns it."""
 
     path: str
     identifier: bytes
@@ -30,7 +30,7 @@ class Item(NamedTuple):
 class Found(NamedTuple):
     screen_locked: bool
     items: list
-    # By path.
+    # The secrets, by the path of the item.
     secrets: dict
 
     @property
@@ -58,7 +58,8 @@ def read(peer, identifier, session=NOTHING):
 
 
 def delete(peer, *items):
-    """How many of them were there: each as it was found, or a path and an identifier."""
+    """Deletes items. Each is an item from a search, or a path with an identifier. Returns the number of deleted items.
+    """
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (item.path, item.identifier) for item in items]
     return peer.call(ROOT, KEYCHAIN, "Delete", "(a(oay))", pairs)
 
@@ -78,14 +79,14 @@ def addition(peer, value, attributes, unique, label="Test"):
 
 
 def add(peer, value, attributes, unique=None, label="Test"):
-    """Path, identifier, prompt."""
+    """Adds an item. Returns path, identifier and prompt."""
     arguments = addition(peer, value, attributes, attributes if unique is None else unique, label)
     path, identifier, prompt = peer.raw(ROOT, KEYCHAIN, "Add", arguments).unpack()
     return path, bytes(identifier), prompt
 
 
 def update(peer, *changes, value=None, content_type="text/plain"):
-    """Each change: a path, and what properties() takes, and perhaps `unique`."""
+    """Changes items. Each change is a path with arguments of properties(), and may have `unique`."""
     written = []
     for path, named in changes:
         unique = named.pop("unique", {})
@@ -109,7 +110,7 @@ def refused(call, *arguments, **options):
 
 
 class ToldPrompt:
-    """A prompt that is performed through the interface, and what is heard of it."""
+    """A prompt that a client calls through the interface, and its signals."""
 
     def __init__(self, peer, path, passphrase=None, **texts):
         self.peer, self.path = peer, path
@@ -132,7 +133,7 @@ class ToldPrompt:
         self.dismissed, self.result = parameters.unpack()
 
     def end(self, limit=3 * LIMIT):
-        """Waits until it is completed: how it ended."""
+        """Waits for the end of the prompt, and returns the outcome."""
         deadline = Limit(limit)
         while self.dismissed is None:
             assert not deadline.is_over, "the prompt does not complete"
@@ -143,15 +144,14 @@ class ToldPrompt:
 
 
 def prompt(peer, path, passphrase=None, **texts):
-    """Performs the prompt: how it ended, and what came of it."""
+    """Calls the prompt, and returns its outcome and its result."""
     told = ToldPrompt(peer, path, passphrase, **texts)
     told.end()
     return told
 
 
 class Windows:
-    """A pinentry that writes down what it is told to show, gives the answers that it has, and agrees to everything else
-    where it is to."""
+    """A pinentry that records its texts, and gives the prepared answers. It can also agree to all other windows."""
 
     PROGRAM = """#!/bin/sh
 exec 3>>"$0.shown"
@@ -180,7 +180,7 @@ done
         for name in ("shown", "answers", "rest"):
             self._files[name].write_text("")
             self._files[name].chmod(0o666)
-        # A desktop tells the bus its display when it starts.
+        # A desktop gives its display to the bus at its start.
         session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         session.restart()
 
@@ -194,7 +194,7 @@ done
             self._files["agrees"].unlink(missing_ok=True)
 
     def take(self):
-        """All that was shown since it was taken last, as text; empty if nothing was started."""
+        """The texts since the last call. Empty if no pinentry was started."""
         text = self._files["shown"].read_text()
         self._files["shown"].write_text("")
         return urllib.parse.unquote(text)

@@ -1,5 +1,6 @@
-"""Programs of KDE's, as latchkey-kwallet sees them: a client of org.kde.KWallet that says just what it is told to, and the files by
-which a session's bus starts latchkey-kwallet."""
+"""A client of org.kde.KWallet that makes any call, and the service files by which a session's bus starts
+latchkey-kwallet.
+"""
 
 import os
 import signal
@@ -12,7 +13,7 @@ from support.session import is_alive, wait_until
 
 INTERFACE = "org.kde.KWallet"
 NAMES = ("org.kde.kwalletd5", "org.kde.kwalletd6")
-# No call may make a client wait longer, in seconds.
+# The seconds that a call may take.
 LIMIT = 5.0
 PASSWORD, STREAM, MAP = 1, 2, 3
 KDEWALLET = "kdewallet"
@@ -48,7 +49,7 @@ def pairs_of(octets):
 
 
 def serve(session):
-    """Has the session's bus start latchkey-kwallet, as the files of `latchkey switch` do."""
+    """Makes the session's bus start latchkey-kwallet, with the files that `latchkey switch` installs."""
     for name in NAMES:
         session.offer(name, f"[D-BUS Service]\nName={name}\nExec={session.stage}/usr/libexec/latchkey-kwallet\n")
 
@@ -59,7 +60,7 @@ def process_of(session, name=NAMES[0]):
 
 
 def end(session, number=signal.SIGKILL):
-    """Ends latchkey-kwallet, which the next call starts again."""
+    """Ends latchkey-kwallet. The next call starts it again."""
     process = process_of(session)
     assert process is not None
     os.kill(process, number)
@@ -67,8 +68,8 @@ def end(session, number=signal.SIGKILL):
 
 
 def ask_in_windows(session, answer=None):
-    """From now on prompts come by a stand-in for pinentry, on a display that nobody looks at. `answer`: what is typed, or None if
-    nobody is there. What it says is in the session's file `asked`."""
+    """From now on, prompts use a stand-in for pinentry on an unused display. `answer` is the typed text, or None if no
+    person is there. The session's file `asked` records the texts."""
     typed = f"echo 'D {answer}'; echo OK" if answer is not None else "exec sleep 1000"
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text(
@@ -80,13 +81,13 @@ def ask_in_windows(session, answer=None):
 
 
 def asked(session):
-    """What prompts said so far."""
+    """The texts of prompts so far."""
     file = session.root / "tmp/asked"
     return file.read_text() if file.exists() else ""
 
 
 class Client:
-    """A program with a connection of its own. `app` is the name that it gives itself."""
+    """A program with its own connection. `app` is the name that the program gives itself."""
 
     def __init__(self, session, app="test", version=5):
         self.session, self.app = session, app
@@ -106,13 +107,13 @@ class Client:
         self.bus.close_sync(None)
 
     def call(self, member, signature="", *arguments, limit=LIMIT):
-        """The answer's value; an error is a GLib.Error."""
+        """Calls a method, and returns its value. An error raises GLib.Error."""
         values = self.bus.call_sync(
             self.name, self.path, INTERFACE, member, GLib.Variant(f"({signature})", arguments), None,
             Gio.DBusCallFlags.NONE, int(seconds(limit) * 1000), None).unpack()
         return values[0] if values else None
 
-    # What is said of an opened wallet
+    # MARK: calls about an open wallet
 
     def open(self, wallet=KDEWALLET):
         self.handle = self.call("open", "sxs", wallet, 0, self.app)
@@ -123,11 +124,11 @@ class Client:
         return self.call("openAsync", "sxsb", wallet, 0, self.app, session)
 
     def of(self, member, signature, *arguments):
-        """A call with the handle before the arguments and the program's name behind them."""
+        """A call whose first argument is the handle, and whose last argument is the program's name."""
         return self.call(member, f"i{signature}s", self.handle, *arguments, self.app)
 
     def write(self, entry, value, folder=FOLDER):
-        """Stores a text, a map or octets: what the call answers."""
+        """Stores a text, a map or bytes. Returns the answer of the call."""
         if isinstance(value, str):
             return self.of("writePassword", "sss", folder, entry, value)
         if isinstance(value, dict):
@@ -138,7 +139,7 @@ class Client:
         return self.of("entryType", "ss", folder, entry)
 
     def read(self, entry, folder=FOLDER):
-        """The value of the kind that the entry has; None if there is no entry."""
+        """The value of the entry by its kind, or None if there is no entry."""
         match self.kind(entry, folder):
             case 0:
                 return None
@@ -152,7 +153,7 @@ class Client:
     def entries(self, folder=FOLDER):
         return self.of("entryList", "s", folder)
 
-    # Signals
+    # MARK: signals
 
     def listen(self):
         context = GLib.MainContext.default()
@@ -161,7 +162,7 @@ class Client:
         return self.signals
 
     def wait_for(self, *signal):
-        """The first signal that begins so."""
+        """The first signal that begins with these values."""
         limit = Limit(10)
         while not limit.is_over:
             for heard in self.listen():

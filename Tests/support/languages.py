@@ -1,7 +1,7 @@
-"""Languages that nobody speaks, made of po/latchkey.pot: in each, every message has a translation.
+"""Artificial languages, made from po/latchkey.pot. Each has a translation of every message.
 
-MARKED writes English letters as others of the same shape, so that a text that is not translated stands out. RIGHT_TO_LEFT has
-Arabic letters, and IDEOGRAPHIC those of Japanese. Values are left as they are.
+MARKED replaces English letters by others of the same shape, so that untranslated text stands out. RIGHT_TO_LEFT has
+Arabic letters, and IDEOGRAPHIC has Japanese ones. Values stay unchanged.
 """
 
 import importlib.machinery
@@ -30,7 +30,7 @@ extract = loaded("extract")
 
 
 def letters(others):
-    """Each English letter by one of these."""
+    """A table that replaces each English letter by one of these."""
     return str.maketrans(dict(zip(string.ascii_letters, (others * 52)[:52])))
 
 
@@ -38,7 +38,7 @@ MARKED = "en_XA", letters("ȧƀƈḓḗƒɠħīĵķŀḿƞǿƥɋřşŧŭṽẇ�
 RIGHT_TO_LEFT = "ar_XB", letters("ابتثجحخدذرزسشصضطظعغفقكلمنه")
 IDEOGRAPHIC = "ja_XC", letters("アイウエオカキクケコサシスセソ日本語文字鍵金庫秘密開閉")
 
-# Other letters of the same two scripts: where these look the same on the screen, it shows none of them.
+# Other letters of the same two scripts. If both look the same on the screen, the font has none of them.
 SHIFTED = {
     RIGHT_TO_LEFT[0]: ("ar_XD", letters("هنملكقفغعظطضصشسزرذدخحجثتبا")),
     IDEOGRAPHIC[0]: ("ja_XE", letters("閉開密秘庫金鍵字文語本日ソセスシサコケクキカオエウイア")),
@@ -46,13 +46,13 @@ SHIFTED = {
 
 
 def translation(text, language):
-    """What a message is in one of the three."""
+    """A message in one of the three languages."""
     parts = PLACEHOLDER.split(text)
     return "".join(part if PLACEHOLDER.fullmatch(part) else part.translate(language[1]) for part in parts)
 
 
 def install(prefix, *languages):
-    """Puts the catalogues where programs below `prefix` find them."""
+    """Installs the catalogues for programs below `prefix`."""
     messages = extract.catalogue()
     for name, table in languages:
         lines = [HEADER.format(name)]
@@ -71,7 +71,7 @@ def install(prefix, *languages):
 
 
 def compile_catalogue(prefix, name, text):
-    """A catalogue of these entries."""
+    """Installs a catalogue with these entries."""
     folder = pathlib.Path(prefix) / "share/locale" / name / "LC_MESSAGES"
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["msgfmt", "-o", folder / "latchkey.mo", "-"], input=text, text=True, check=True)
@@ -80,12 +80,12 @@ def compile_catalogue(prefix, name, text):
 
 
 def speaking(language):
-    """The environment of a session in that language: the locale is one that every machine has."""
+    """The environment of a session in that language. Every machine has its locale."""
     return {"LC_ALL": "C.UTF-8", "LANGUAGE": language[0] if isinstance(language, tuple) else language}
 
 
 def english(shown, *values):
-    """The words that somebody left in English, without those of values; the longest values go first."""
+    """The words in a text that are still English, without those of the values. The longest values are removed first."""
     for value in sorted(values, key=len, reverse=True):
         shown = shown.replace(value, " ")
     return [word for word in re.findall(r"[A-Za-z][A-Za-z']+", shown)]

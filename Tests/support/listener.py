@@ -1,5 +1,6 @@
-"""`listener.py PATH` listens at PATH and prints what it receives in hexadecimal: a program, for a listener of another user. It imports
-nothing of this package, which the other user need not be able to read."""
+"""`listener.py PATH` listens at PATH, and prints the received bytes in hexadecimal. It is a program, so that another
+user can run it. It imports nothing from this package, which the other user may not be able to read.
+"""
 
 import socket
 import sys

@@ -1,7 +1,8 @@
-"""Clients that work on one vault all at once, what each of them was told, and what must be in the vault after a kill.
+"""Clients that work on one vault at the same time. They record the answers, so that after a kill the tests know the
+possible contents of the vault.
 
-Every client has names of its own for its items, so it knows of each what it may be now: what was acknowledged last or, where
-the daemon died before it answered, that or what was asked for.
+Every client has its own names of items. So it knows the possible states of each item. That is the last acknowledged
+state. If the daemon died before an answer, it may also be the requested state.
 """
 
 import hashlib
@@ -17,15 +18,15 @@ from support.peer import IS_LOCKED, ITEM, NO_SESSION, Failure, Peer
 from support.restoring import Restoring
 
 WORKERS, NAMES, RESTORED = 4, 20, 30
-# The daemon died, or had died, before it answered: it may have done what it was asked for.
+# The daemon died before it answered, so it may have done the request or not.
 IN_DOUBT = {"org.freedesktop.DBus.Error." + name for name in ("NoReply", "ServiceUnknown", "NameHasNoOwner")}
-# The same at the control socket, if there is no file for a moment while a daemon replaces its former one's.
+# The same at the control socket. While a new daemon replaces the old socket, its file may be missing for a moment.
 DIED = (ConnectionError, FileNotFoundError)
 ABSENT = None
 
 
 class Names:
-    """What each item of one client may be: sets of (class, secret), or ABSENT."""
+    """The possible states of each item of one client: sets of (class, secret), or ABSENT."""
 
     def __init__(self, owner, names):
         self.owner = owner
@@ -35,7 +36,8 @@ class Names:
         return {"load": "yes", "of": self.owner, "name": name}
 
     def change(self, name, states, call):
-        """Calls; then the item is in one of the `states`, or as before where it was refused. What the call returned."""
+        """Makes the call, and returns its result. Afterwards the item is in one of the `states`. After a refusal the
+        item is in its former state."""
         try:
             answer = call()
         except Failure as failure:
@@ -47,7 +49,7 @@ class Names:
 
 
 class Worker(threading.Thread):
-    """One client: stores, replaces, sets, deletes, reads and moves items to other classes, until it is stopped."""
+    """A client that stores, replaces, sets, deletes, reads, and changes the class of items, until it is stopped."""
 
     def __init__(self, names, peer, seed, stop):
         super().__init__()
@@ -64,7 +66,7 @@ class Worker(threading.Thread):
                 except Failure as failure:
                     if failure.name in IN_DOUBT or failure.name == NO_SESSION:
                         return
-                    # Locked, or gone: that is an answer.
+                    # A locked or missing item is a valid answer.
                     time.sleep(0.002)
         except BaseException as error:
             self.failure = error
@@ -100,7 +102,7 @@ class Worker(threading.Thread):
 
 
 class Person(threading.Thread):
-    """Locks and unlocks the vault, backs it up, restores what is gone, and makes new keys."""
+    """A thread that locks and unlocks the vault, makes backups, restores lost items, and rotates the keys."""
 
     def __init__(self, load, peer, seed, stop):
         super().__init__()
@@ -138,13 +140,13 @@ class Person(threading.Thread):
     def delete(self):
         for name in self.random.sample([*self.names.states], RESTORED // 2):
             for path in sum(self.peer.search(self.names.attributes(name)), []):
-                # What is left of a restore in doubt is still all of it or nothing: the bus may have started a new daemon.
+                # If the daemon died during the restore, a new daemon may have restored all items or none.
                 self.load.torn.discard(name)
                 self.load.history.append(f"delete {name}")
                 try:
                     self.names.change(name, {ABSENT}, lambda path=path: self.peer.call(path, ITEM, "Delete"))
                 except Failure as failure:
-                    # A lock came before it.
+                    # A lock came first.
                     if failure.name != IS_LOCKED:
                         raise
 
@@ -161,7 +163,7 @@ class Person(threading.Thread):
             self.load.count("finished restore")
             self.load.history.append("restored")
             return
-        # All of what was gone, or nothing.
+        # The restore adds all lost items or none.
         self.load.torn = {name for name, states in before.items() if states == {ABSENT}}
         for name in self.load.torn:
             self.names.states[name] = {ABSENT, self.load.backed_up[name]}
@@ -178,7 +180,7 @@ class Load:
         self.restored = Names("person", [f"r-{n}" for n in range(RESTORED)])
         self.counts, self.torn, self._seen = {}, set(), None
         self.restoring_now = threading.Event()
-        # What the person did since the last kill.
+        # The person's actions since the last kill.
         self.history = []
         kinds = [kind for kind in CLASSES if not kind.startswith("when-passcode")]
         self.backed_up = {name: (kinds[n % len(kinds)], f"of {name}") for n, name in enumerate(self.restored.states)}
@@ -194,9 +196,9 @@ class Load:
         self.counts[what] = self.counts.get(what, 0) + 1
 
     def round(self, number):
-        """Everybody works until the daemon is killed; then all of the vault is compared."""
+        """All threads work until the daemon is killed. Then the whole vault is compared."""
         stop = threading.Event()
-        # In this thread: a peer becomes the session's user for a moment, and all threads with it.
+        # This thread must make the peers. Each takes the session's user for a moment, which affects all threads.
         peers = [Peer(self.session) for _ in range(WORKERS + 1)]
         threads = [
             Worker(names, peer, f"{self.seed} {number} {names.owner}", stop) for names, peer in zip(self.names, peers)
@@ -207,11 +209,11 @@ class Load:
         self.restoring_now.clear()
         for thread in threads:
             thread.start()
-        # A restore is short: some kills wait for one.
+        # A restore is short, so some kills wait for one.
         if self.random.random() < 0.3 and self.restoring_now.wait(1):
             time.sleep(0.05 * self.random.random())
         else:
-            # Most kills come soon. Some let a backup or a change of keys come to its end.
+            # Most kills come soon. Some leave time to complete a backup or a rotation.
             time.sleep(self.random.choice((0.05, 0.05, 0.2, 0.2, 0.6, 2.0)) * self.random.random())
         self.session.kill()
         stop.set()
@@ -224,10 +226,10 @@ class Load:
             if thread.failure:
                 raise thread.failure
         self.counts["operations"] = self.counts.get("operations", 0) + sum(thread.done for thread in threads[:-1])
-        # The bus may have started another daemon for a client, and the person may have given that daemon keys.
+        # The bus may have started another daemon for a client, and the person may have unlocked that daemon.
         self.session.process = self.session.daemon_pid() or self.session.process
         self.session.begin(bringing_keys=False)
-        # The real login also takes out of the keybag what nothing depends on any more.
+        # A real login also removes former key epochs from the keybag.
         if len(self.session.keybag().tiers) > 4 or self.random.random() < 0.1:
             assert self.session.login().returncode == 0
         else:
@@ -235,7 +237,8 @@ class Load:
         self.compare()
 
     def compare(self):
-        """What the daemon and the independent reader find is what was acknowledged; from now on it is known."""
+        """Checks that the daemon and the independent reader find acknowledged states. From now on these states are
+        known."""
         status = self.session.status()
         assert (status["state"], status["problems"]) == ("unlocked", [])
         on_disk = {}

@@ -1,6 +1,9 @@
-"""A stand-in for logind on a session's system bus: one session, whose screen locks, and a machine that goes to sleep.
+"""A stand-in for logind on a session's system bus. It has one session, whose screen can lock, and a machine that can
+sleep.
 
-The real one is in Tests/Desktop and Tests/Machine. It answers on a thread of its own, whatever the test waits for."""
+Tests/Desktop and Tests/Machine have the real logind. The stand-in answers on its own thread, so a waiting test does not
+block it.
+"""
 
 import os
 import select
@@ -36,7 +39,7 @@ INTERFACES = f"""<node>
 
 
 def any_open(ends):
-    """Whether the other end of one of these pipes is open, as of a delay lock that somebody holds."""
+    """Whether the other end of a pipe is still open. An open end means that a program holds a delay lock."""
     poll = select.poll()
     for end in ends:
         poll.register(end, 0)
@@ -44,7 +47,7 @@ def any_open(ends):
 
 
 class Logind:
-    """`sleep` and `wake` announce what they say, and so does `show_locked`."""
+    """`sleep`, `wake` and `show_locked` send logind's signals."""
 
     def __init__(self, session):
         self._session, self._inhibitors, self._prepares, self._locked = session, [], False, False
@@ -91,8 +94,8 @@ class Logind:
         }[name]  # fmt: skip
 
     def _change(self, name, value, *signal):
-        """Changes the value between two answers, as the real one does. An answer with the earlier value must not come after the
-        signal."""
+        """Changes the value and sends the signal between two answers, as the real logind does. No answer with the old
+        value may come after the signal."""
         done = threading.Event()
 
         def change():
@@ -108,11 +111,11 @@ class Logind:
         self._change("_prepares", prepares, PATH, MANAGER, "PrepareForSleep", GLib.Variant("(b)", (prepares,)))
 
     def holds(self):
-        """Whether somebody holds sleep up."""
+        """Whether a program delays sleep."""
         return any_open(self._inhibitors)
 
     def sleep(self, usual=30):
-        """Announces sleep, and waits until nobody holds it up: the seconds that it took."""
+        """Announces sleep, and waits until no program delays it. Returns the seconds."""
         limit, begun = Limit(usual), time.monotonic()
         self._announce(True)
         while self.holds():
@@ -121,7 +124,7 @@ class Logind:
         return time.monotonic() - begun
 
     def show_locked(self, locked):
-        """The desktop says whether its screen is locked."""
+        """Reports that the screen is locked or unlocked."""
         self._change(
             "_locked", locked, SESSION_PATH, "org.freedesktop.DBus.Properties", "PropertiesChanged",
             GLib.Variant("(sa{sv}as)", (SESSION, {"LockedHint": GLib.Variant("b", locked)}, [])))

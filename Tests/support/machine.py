@@ -1,7 +1,8 @@
-"""A booted Debian to log in to: systemd-nspawn on an overlay of this machine's own root file system, or of another one.
+"""A booted Debian for logins. systemd-nspawn boots it on an overlay of this machine's root file system, or of another
+one.
 
-Nothing in it is mocked but the kernel, which is shared. It has its own network, users, PAM, logind, user managers and
-session buses. All mounts belong to a mount namespace of the test process, and so vanish with it, however it ends.
+Only the kernel is shared, and everything else is real: the network, users, PAM, logind, user managers and session
+buses. All mounts belong to a mount namespace of the test process, so they always end with that process.
 """
 
 import contextlib
@@ -22,10 +23,12 @@ from support.pace import Limit, seconds
 REPOSITORY = Path(__file__).resolve().parents[2]
 INSIDE = REPOSITORY / "Tests/Desktop/inside"
 NAME = "latchkey-desktop"
-# The tests' own root (Tests/Session/testroot) as it was made: there where they run in it. Not what they changed in it since.
+# If the tests run in their own root (Tests/Session/testroot), this is that root's original state, without later
+# changes.
 TEST_ROOT = Path("/run/testroot")
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
-# What the machine needs. The tests' root has all of them; in another one, what is missing is installed into the machine.
+# The packages that the machine needs. The tests' root has all of them. In another root, missing packages are installed
+# into the machine.
 PACKAGES = (
     "dbus dbus-user-session libpam-systemd openssh-server openssh-client pamtester libsecret-tools python3-gi "
     "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd sudo cron "
@@ -34,11 +37,12 @@ PACKAGES = (
 
 
 class Unavailable(Exception):
-    """No system can be booted here, for the reason given."""
+    """A system cannot boot here, for this reason."""
 
 
 def or_skip(make):
-    """What `make()` returns. Where no system can be booted the tests are skipped, but not in CI, where they must run."""
+    """The result of `make()`. If no system can boot, the test is skipped. In CI the test fails, because there it must
+    run."""
     try:
         return make()
     except Unavailable as why:
@@ -48,7 +52,7 @@ def or_skip(make):
 
 
 def eventually(true, timeout=10.0, what="the condition"):
-    """Waits until `true()` is, and returns what it returned."""
+    """Waits until `true()` is true, and returns its value."""
     limit = Limit(timeout)
     while not (value := true()):
         if limit.is_over:
@@ -58,7 +62,8 @@ def eventually(true, timeout=10.0, what="the condition"):
 
 
 def enter_mount_namespace():
-    """Gives this process mounts of its own, once: those of the outside still come in, its own never leave."""
+    """Gives this process its own mount namespace, once. The host's later mounts appear in it, and its own mounts stay
+    invisible to the host."""
     if not getattr(enter_mount_namespace, "done", False):
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
@@ -68,7 +73,7 @@ def enter_mount_namespace():
 
 
 def control_group_root():
-    """The folder where the unified hierarchy of control groups is mounted."""
+    """The folder of the unified hierarchy of control groups."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, *_ = line.split()
         if kind == "cgroup2" and os.access(where, os.W_OK):
@@ -77,7 +82,7 @@ def control_group_root():
 
 
 def end(name):
-    """Ends whatever runs in the control group of a machine, and removes what it leaves outside its own mounts."""
+    """Ends all processes in the control group of a machine, and removes its traces outside its own mounts."""
     root = control_group_root()
     if (root / name).is_dir():
         (root / name / "cgroup.kill").write_text("1")
@@ -92,19 +97,19 @@ def end(name):
 
 
 def remove_leftovers():
-    """Clears what test processes that were killed left behind. Their mounts went with them."""
+    """Removes the traces of killed test processes. Their mounts have ended with them."""
     for folder in Path("/tmp").glob(f"{NAME}-*"):
         pid = folder.name.removeprefix(f"{NAME}-").split("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
-            # Whoever else begins at the same moment may be faster.
+            # Another test process may remove the folder first.
             with contextlib.suppress(FileNotFoundError):
                 end(folder.name)
                 folder.rmdir()
 
 
 class Machine:
-    """One system. It starts on the files of `below`, a machine that does not run, or on those of the folder `root`, which is the
-    tests' own root or this machine's. Its own changes stay its own."""
+    """One system. It starts on the files of `below`, a machine that is not running. Or it starts on the folder `root`,
+    by default the tests' root or this machine's. Its changes stay in its own overlay."""
 
     count = 0
 
@@ -135,23 +140,24 @@ class Machine:
         if mounted.returncode != 0:
             raise Unavailable(f"mount: {mounted.stderr.strip()}")
 
-    # While it is not running
+    # MARK: before the boot
 
     def _nspawn(self, *arguments, **options):
-        """Starts systemd-nspawn in a control group of its own, so that machines can exist side by side."""
+        """Starts systemd-nspawn in its own control group, so that several machines can run at once."""
 
         def before_exec():
             ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG, SIGTERM
             (self.group / "cgroup.procs").write_text(str(os.getpid()))
 
         self.group.mkdir(exist_ok=True)
-        # Its filter of system calls refuses mlock and the like, which a vault needs; inside, units set their own.
+        # nspawn's filter of system calls would refuse mlock and other calls that a vault needs. Units inside set their
+        # own filters.
         environment = CLEAN | {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1", "SYSTEMD_SECCOMP": "0"}
         command = ["systemd-nspawn", "-q", "-D", self.top, "-M", self.name, "--register=no", "--keep-unit", *arguments]
         return subprocess.Popen(command, env=environment, preexec_fn=before_exec, **options)
 
     def change(self, *command):
-        """Runs a command on its files, with the network of the outside."""
+        """Runs a command on the machine's files, with the host's network."""
         process = self._nspawn(
             "--resolv-conf=bind-host", "--pipe", "env", "DEBIAN_FRONTEND=noninteractive", *command,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -166,13 +172,13 @@ class Machine:
         self.change("apt-get", "-q", "install", "-y", "--no-install-recommends", *packages)
 
     def missing_packages(self, *packages):
-        """Those that are not installed in it."""
+        """The packages that the machine lacks."""
         asked = ["dpkg-query", f"--admindir={self.top}/var/lib/dpkg", "-W", "-f", "${Package} ${db:Status-Status}\n"]
         installed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")
         return [package for package in packages if f"{package} installed" not in installed]
 
     def provision(self):
-        """Makes a system for the tests of the bare overlay: packages, users, sshd, and the project's own files."""
+        """Makes a bare overlay ready for the tests: packages, users, sshd, and the project's own files."""
         missing = self.missing_packages(*PACKAGES)
         if missing:
             try:
@@ -186,10 +192,10 @@ class Machine:
         make("install", self.top)
         self.change("pam-auth-update", "--package", "--enable", "latchkey")
 
-    # Booting
+    # MARK: boot
 
     def boot(self):
-        """Boots, and returns when everything that starts at boot has."""
+        """Boots, and returns when all services of the boot run."""
         self.process = self._nspawn(
             "--console=read-only", "--private-network", "--capability=all", "-b",
             stdin=subprocess.DEVNULL, stdout=(self.work / "console").open("w"), stderr=subprocess.STDOUT,
@@ -212,7 +218,7 @@ class Machine:
             raise AssertionError(f"systemd-nspawn ended with {self.process.returncode}")
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         for pid in children:
-            # The first child is another one for a moment.
+            # For a moment, the first child is another process.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 if Path(f"/proc/{pid}/comm").read_text() == "systemd\n":
                     return pid
@@ -231,32 +237,33 @@ class Machine:
             self.process = None
 
     def reboot(self):
-        """A power cut, and another boot: of all that there was, only files are left."""
+        """Cuts the power and boots again. Only the files survive."""
         self._cut_power()
         return self.boot()
 
     def close(self):
-        """Ends the machine, as a power cut would, and removes its files."""
+        """Ends the machine as a power cut would, and removes its files."""
         self._cut_power()
         subprocess.run(["umount", "-l", self.top], check=False)
         subprocess.run(["umount", "-l", self.work], check=False)
         self.work.rmdir()
 
-    # Commands
+    # MARK: commands
 
     def _entering(self, *command):
         return ["nsenter", "-t", str(self.leader), "-a", "--", *map(str, command)]
 
     def _unit(self, *options):
-        # What a PAM program left to itself outlives it, as it does in the service of a display manager.
+        # A PAM program's remaining processes survive the program, as in the service of a display manager.
         return self._entering("systemd-run", "-q", "--wait", "--collect", "--property=KillMode=process", *options)
 
     def root(self, *command, input=None, timeout=60, check=True):
-        """Runs a command as root, in a unit of its own. Its output is text."""
+        """Runs a command as root in its own unit. Its output is text."""
         return self._run(self._unit("--pipe", "--"), command, input, timeout, check)
 
     def user(self, name, *command, input=None, timeout=60, check=True):
-        """Runs a command as a user outside any session, but with the user manager's folder and bus, if there are any."""
+        """Runs a command as a user outside any session. If the user manager runs, the command uses its folder and bus.
+        """
         folder = f"/run/user/{self.uid(name)}"
         surroundings = [f"XDG_RUNTIME_DIR={folder}", f"DBUS_SESSION_BUS_ADDRESS=unix:path={folder}/bus"]
         unit = self._unit("--pipe", f"--uid={name}", *(f"--setenv={e}" for e in surroundings), "--")
@@ -272,24 +279,24 @@ class Machine:
         return done
 
     def terminal(self, *command):
-        """Runs a command as root on a terminal of its own."""
+        """Runs a command as root on its own terminal."""
         run, *arguments = self._unit("--pty", "--setenv=TERM=dumb", "--", *command)
-        # The program hangs up when its terminal goes, whoever ignores that for the tests (nohup).
+        # The program must end with its terminal, even if the tests ignore SIGHUP (nohup).
         hang_up = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
         return pexpect.spawn(
             run, arguments, env=CLEAN, encoding="utf-8", timeout=seconds(60), dimensions=(50, 400), preexec_fn=hang_up)
 
     def terminal_until_read(self, *command):
-        """The same for a command that ends by itself: says `status` and its number at the end, and stays until a line is typed.
-        systemd-run can lose the last line of a program that ends."""
+        """Like `terminal`, for a command that ends by itself. At the end it prints `status` with the number, and waits
+        for a line, because systemd-run can lose the last line of a program that ends."""
         return self.terminal("sh", "-c", '"$@"; echo "status $?"; read -r line', "sh", *command)
 
     def path(self, inside):
-        """A file of the running machine, as seen from here."""
+        """The host's path of a file in the running machine."""
         return Path(f"/proc/{self.leader}/root{inside}")
 
     def uid(self, name):
-        """The number of a user."""
+        """The user id of a user."""
         for line in self.path("/etc/passwd").read_text().splitlines():
             fields = line.split(":")
             if fields[0] == name:
@@ -297,7 +304,7 @@ class Machine:
         raise KeyError(name)
 
     def host_pid(self, inner):
-        """The number by which the outside knows a process of the machine."""
+        """The host's process id of a process in the machine."""
         namespace = os.readlink(f"/proc/{self.leader}/ns/pid")
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -306,11 +313,12 @@ class Machine:
                     if int(numbers[-1]) == int(inner):
                         return int(folder.name)
             except OSError:
-                pass  # ended meanwhile, or not ours to look at
+                pass  # ended meanwhile, or not readable
         raise ProcessLookupError(inner)
 
     def await_helpers(self):
-        """Waits for what a login that waited no longer left to itself; a helper that hangs is a test's own business."""
+        """Waits for the background work of a login that did not wait. A test with a hanging helper must end it itself.
+        """
         limit = Limit(20)
         while self._has_helper() and not limit.is_over:
             time.sleep(0.05)
@@ -326,20 +334,20 @@ class Machine:
         return False
 
     def cursor(self):
-        """A place in the journal: its present end."""
+        """The present end of the journal, as a cursor."""
         shown = self.root("journalctl", "-q", "-n1", "--show-cursor", "-o", "cat").stdout
         return re.search(r"-- cursor: (.*)", shown)[1]
 
     def journal(self, cursor, program=None):
-        """The journal's lines after a place in it, perhaps only those of one program."""
+        """The journal's lines after a cursor, perhaps only those of one program."""
         self.root("journalctl", "--sync")
-        # No filter of journalctl's: beside a cursor, it swallows the first line that fits.
+        # The filter is not journalctl's own, which drops the first matching line after a cursor.
         lines = self.root("journalctl", "-q", "--no-pager", f"--after-cursor={cursor}").stdout.splitlines()
         return "\n".join(line for line in lines if program is None or f" {program}[" in line)
 
 
 def make(target, destination, check=True):
-    """Runs the project's Makefile for a tree of files."""
+    """Runs the project's Makefile with this destination."""
     done = subprocess.run(
         ["make", "-C", REPOSITORY, target, f"DESTDIR={destination}"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

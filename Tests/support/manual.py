@@ -1,4 +1,4 @@
-"""The manual pages as their mdoc sources have them, and examples of the command line wherever they stand."""
+"""The mdoc sources of the manual pages, and the examples of the command line in any text."""
 
 import pathlib
 import re
@@ -6,12 +6,12 @@ import re
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / "docs/man"
 PAGES = sorted(FOLDER.glob("*.[158]"))
-# A call of the command line, in a sentence or in a line of a script.
+# A call of `latchkey`, in a sentence or in a line of a script.
 CALL = r"(?:^|[;|&(] *|sudo |\$ |! )latchkey((?: [^\s|;&#<>()]+)*)"
 
 
 class Page:
-    """One page: the lines below each heading."""
+    """One page, with the lines below each heading."""
 
     def __init__(self, path):
         self.path = path
@@ -28,18 +28,18 @@ class Page:
 
     @property
     def mentioned(self):
-        """Every option anywhere in the page."""
+        """Every option in the text of the page."""
         return {option for line in self.text.splitlines() for option in options(line)}
 
     @property
     def examples(self):
-        """Lines of its displays, and what a sentence quotes."""
+        """The lines of the page's displays, and the code in its sentences."""
         displays = re.findall(r"^\.Bd .*\n((?:(?!\.Ed).*\n)*)", self.text, re.M)
         return [line for display in displays for line in display.splitlines()] + re.findall(r"^\.Ql (.+?)(?: [.,;])?$", self.text, re.M)
 
 
 def options(line):
-    """The options that a line of mdoc marks, as they are typed."""
+    """The options that a line of mdoc marks, in the form that a person types."""
     found, follows = [], False
     for token in line.replace("\\&", "").split() if line.startswith(".") else []:
         if token.lstrip(".") == "Fl":
@@ -52,7 +52,7 @@ def options(line):
 
 
 def listed(text):
-    """The options that a text describes in lists, each with the name of its value; None for one that has none."""
+    """The options that lists in a text describe, each with the name of its value, or None without a value."""
     found = {}
     for line in re.findall(r"^(\.It .*Fl.*)$", text, re.M):
         value = re.search(r" Ar (\S+)", line)
@@ -62,10 +62,10 @@ def listed(text):
 
 
 def keywords(text):
-    """The words that a text has to be typed as they are, and that it describes in lists."""
+    """The literal words that lists in a text describe."""
     return re.findall(r"^\.It Cm (\S+)", text, re.M)
 
 
 def calls(line):
-    """The words behind `latchkey` in a line of a shell, up to what the shell does with them."""
+    """The words after `latchkey` in a shell line, up to the shell's own characters."""
     return [found.split() for found in re.findall(CALL, line)]

@@ -1,4 +1,6 @@
-"""Looks for secrets in the memory of a running process, and in files. Needs root, as the daemon keeps its own user out."""
+"""Searches for secrets in the memory of a running process, and in files. Needs root, because the daemon's own user
+cannot read its memory.
+"""
 
 import ctypes
 import dataclasses
@@ -11,19 +13,19 @@ import tempfile
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "find.c"
 
 CHUNK = 4 << 20
-# What is looked for: pieces of this size, so that a freed key whose beginning was overwritten is found as well.
+# The search looks for pieces of this size. So it also finds a freed key whose beginning was overwritten.
 PIECE = 16
-# More places than this of one needle are not told.
+# The search reports at most this many places for each needle.
 ENOUGH = 100
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a piece of a needle stands."""
+    """The place of a piece of a needle."""
 
     address: int
     mapping: str
-    # The place in the needle of the first byte that was found.
+    # The offset in the needle of the first found byte.
     offset: int
 
     def __str__(self):
@@ -41,7 +43,7 @@ def mappings(pid):
 
 
 def pieces(needle):
-    """The needle cut into pieces, each with its offset; what is too short for two is one."""
+    """The needle cut into pieces, each with its offset. A short needle is a single piece."""
     assert len(needle) >= PIECE, "a needle this short is found by chance"
     return [(at, needle[at : at + PIECE]) for at in range(0, len(needle) - PIECE + 1, PIECE)]
 
@@ -55,7 +57,7 @@ def finder():
 
 
 class Needles:
-    """What is looked for: a name and bytes each."""
+    """The needles, as pairs of a name and bytes."""
 
     def __init__(self, needles):
         self._pieces = [(name, offset, piece) for name, needle in needles.items() for offset, piece in pieces(needle)]
@@ -64,7 +66,7 @@ class Needles:
         finder().restype = ctypes.c_size_t
 
     def find(self, content):
-        """Where pieces stand: offsets in the content, names, and offsets in the needle."""
+        """The places of pieces: offsets in the content, names, and offsets in the needle."""
         sizes = [ctypes.c_size_t(size) for size in (len(content), len(self._pieces), ENOUGH)]
         count = finder()(content, sizes[0], self._bytes, sizes[1], self._found, sizes[2])
         for at, number in zip(self._found[: 2 * count : 2], self._found[1 : 2 * count : 2]):
@@ -72,9 +74,9 @@ class Needles:
 
 
 def scan(pid, needles):
-    """Where the needles (a name and bytes each) stand in any readable mapping: lists of Place, by name.
+    """The places of the needles (a name and bytes each) in all readable mappings: lists of Place, by name.
 
-    What cannot be read is passed over, so a scan says something only beside a control: a needle that must be found."""
+    The scan skips unreadable memory. So a scan is meaningful only with a control: a needle that must be found."""
     wanted, found = Needles(needles), {}
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for start, end, mapping in mappings(pid):
@@ -90,19 +92,19 @@ def scan(pid, needles):
                 for at, name, offset in wanted.find(content):
                     if len(found.setdefault(name, [])) < ENOUGH:
                         found[name].append(Place(base + at, mapping, offset))
-                # Shorter than a piece: nothing is found twice.
+                # The overlap is shorter than a piece, so nothing is found twice.
                 tail = content[-(PIECE - 1) :]
     return found
 
 
 def scan_files(folders, needles):
-    """Where the needles stand in any file below the folders, by name."""
+    """The places of the needles in all files below the folders, by name."""
     wanted, found = Needles(needles), {}
     for file in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
         try:
             content = file.read_bytes()
         except FileNotFoundError:
-            continue  # the daemon has erased it meanwhile
+            continue  # the daemon has erased the file meanwhile
         for at, name, offset in wanted.find(content):
             if len(found.setdefault(name, [])) < ENOUGH:
                 found[name].append(f"{file.name} at {at} (from byte {offset})")
@@ -110,7 +112,8 @@ def scan_files(folders, needles):
 
 
 def hchacha20(key, nonce):
-    """The key that XChaCha20 makes from a key and the first 16 bytes of a nonce: for that value, as good as the key."""
+    """The key that XChaCha20 derives from a key and the first 16 bytes of a nonce. With this key, anyone can read that
+    value."""
     state = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<12I", key + nonce[:16])]
 
     def quarter(a, b, c, d):

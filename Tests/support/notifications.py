@@ -1,4 +1,4 @@
-"""What a desktop shows notifications with, on a session's bus."""
+"""A notification server for tests, on a session's bus."""
 
 import pytest
 from gi.repository import Gio, GLib
@@ -17,12 +17,12 @@ MARKER = ".local/state/latchkey/first-notice"
 
 
 def know_the_first(session):
-    """The person has seen what the first login shows."""
+    """Marks the notification of the first login as seen."""
     session.run("sh", "-c", f"mkdir -p ~/{MARKER.rpartition('/')[0]} && touch ~/{MARKER}", check=True)
 
 
 class Notifications:
-    """`shown` has title and text of each that came, `closed` the numbers (from 1) of those that were taken back."""
+    """`shown` has title and text of each notification. `closed` has the numbers (from 1) of the withdrawn ones."""
 
     def __init__(self, session):
         self.peer, self.shown, self.closed = Peer(session), [], []
@@ -38,20 +38,20 @@ class Notifications:
             self.closed += values
             return invocation.return_value(None)
         assert values[0] == "Latchkey" and values[1] == 0 and values[7] == -1, values
-        # latchkey-kwallet has nothing to show.
+        # The sender may be latchkey-kwallet, whose notifications have no action.
         assert (values[5][::2], values[6]) in (([], {}), (["default"], {"desktop-entry": "org.latchkey.app"})), values
         self.shown.append(values[3:5])
         invocation.return_value(GLib.Variant("(u)", (len(self.shown),)))
         self.peer.bus.flush_sync(None)
 
     def click(self, number):
-        """The person clicks on one of them (from 1)."""
+        """The person clicks on a notification, counted from 1."""
         for member, text in (("ActivationToken", "token"), ("ActionInvoked", "default")):
             self.peer.bus.emit_signal(None, PATH, NAME, member, GLib.Variant("(us)", (number, text)))
         self.peer.bus.flush_sync(None)
 
     def look(self):
-        """All that the daemon said so far: its answer to a call comes behind it."""
+        """All notifications so far. The daemon answers a call only after it has sent them."""
         self.peer.get("/org/latchkey/vault", "org.latchkey.Vault", "State")
         context = GLib.MainContext.default()
         while context.iteration(False):
@@ -64,7 +64,7 @@ class Notifications:
 
 @pytest.fixture
 def notifications(new_session):
-    """A session's desktop that shows them."""
+    """A notification server in a session."""
     shown = Notifications(new_session)
     yield shown
     shown.close()

@@ -1,7 +1,7 @@
-"""The record of a run, for those who did not watch it (a pytest plugin).
+"""The record of a run, for readers who did not watch it (a pytest plugin).
 
-With `--record FILE`, each test that begins and each outcome is a line of JSON in FILE, written at once: whoever reads it later
-knows what failed and what was under way, however the run ended.
+With `--record FILE`, each start of a test and each outcome becomes a line of JSON in FILE at once. However the run
+ends, a reader sees which tests failed and which were under way.
 """
 
 import json
@@ -12,13 +12,13 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # The workers of xdist report to the process that started them, which writes alone.
+    # The workers of xdist report to the main process, and only that process writes.
     if config.getoption("--record") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Record(config.getoption("--record")), "record")
 
 
 class Record:
-    """One run's file."""
+    """The record file of one run."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
@@ -31,7 +31,8 @@ class Record:
         self._write(begins=nodeid)
 
     def pytest_runtest_logreport(self, report):
-        # What passed is told by its call, what was skipped by its setup or its call; a failure is told whenever it happens.
+        # A passed test is reported after its call, a skipped one after its setup or its call. A failure is reported at
+        # any stage.
         if report.failed or report.skipped or report.when == "call":
             self._write(
                 test=report.nodeid, outcome=report.outcome, when=report.when, seconds=round(report.duration, 2),
@@ -43,7 +44,7 @@ class Record:
 
 
 def reason_of(report):
-    """Why it did not pass, in one line."""
+    """The reason why the test did not pass, in one line."""
     if report.passed:
         return ""
     crash = getattr(report.longrepr, "reprcrash", None)
@@ -54,6 +55,6 @@ def reason_of(report):
     else:
         text = str(report.longrepr or "no reason was given")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # An error that pytest only passes on is explained in its last line, an assertion in its first.
+    # The last line explains an error that pytest only passes on. The first line explains an assertion.
     line = (lines[0] if crash is not None else lines[-1]) if lines else "no reason was given"
     return line[:300]

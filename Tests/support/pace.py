@@ -1,18 +1,18 @@
-"""How long tests wait: one place for all of them.
+"""The time limits of all tests.
 
-A limit in a test turns a hang into a message. It does not say how fast anything must be, so it scales with the machine: write
-`seconds(10)` for what takes well below 10 s on a quiet one, and `Limit(10)` for a loop that waits.
+A limit turns a hang into an error message. It does not demand any speed, so it scales with the machine. Write
+`seconds(10)` for work that takes much less than 10 s on a quiet machine. Write `Limit(10)` for a loop that waits.
 """
 
 import hashlib
 import os
 import time
 
-# Added to what was measured: no test should notice a machine that is three times as slow for a moment.
+# A margin above the measured slowness. The tests must not fail on a machine that is three times as slow for a moment.
 MARGIN = 2.0
-# A measurement counts for this long. The load of a test run changes all the time.
+# The seconds for which a measurement counts. The load of a test run changes all the time.
 FRESH = 5.0
-# What the measured work takes on the machine that the limits were written for, and how much of it there is.
+# The seconds that the measured work takes on the reference machine, and the size of that work.
 USUAL = 0.02
 BLOCKS = 20
 
@@ -20,7 +20,7 @@ _measured = (-FRESH, 1.0)
 
 
 def _work():
-    """The time on the clock that a fixed amount of work takes: longer on a slow machine, under a quota, beside others."""
+    """The elapsed time of a fixed amount of work. It grows on a slow machine, under a quota, and beside other work."""
     block, begun = bytes(1 << 20), time.monotonic()
     for _ in range(BLOCKS):
         hashlib.sha256(block).digest()
@@ -28,23 +28,23 @@ def _work():
 
 
 def _waiting():
-    """How many processes there are for each processor that we may use."""
+    """The number of running processes for each processor that we may use."""
     with open("/proc/loadavg") as file:
         minute, _, _, running, _ = file.read().split()
     return max(float(minute), int(running.split("/")[0])) / len(os.sched_getaffinity(0))
 
 
 def slowness():
-    """How many times as long as usual things take now; at least 1."""
+    """The factor by which the machine is slower than the reference now, at least 1."""
     global _measured
     if time.monotonic() - _measured[0] > FRESH:
-        # A short piece of work is favoured by the scheduler, so the queue is looked at as well.
+        # The scheduler favors a short piece of work, so the length of its queue counts too.
         _measured = (time.monotonic(), max(1.0, _work() / USUAL, _waiting()))
     return _measured[1]
 
 
 def seconds(usual):
-    """A limit for what takes less than `usual` seconds on a quiet machine."""
+    """A limit for work that takes less than `usual` seconds on a quiet machine."""
     return usual * (MARGIN + slowness())
 
 
@@ -64,13 +64,13 @@ class Limit:
 
     @property
     def left(self):
-        """The seconds that are left, if the machine does not get slower; never below 0."""
+        """The seconds that are left if the machine does not get slower, at least 0."""
         return max(self._begun + self.seconds - time.monotonic(), 0)
 
 
 def settled(ask):
-    """The daemon's status, once the device key service had its turn: on a busy machine other work comes before it, and the
-    daemon says so and asks it again in a moment."""
+    """The daemon's status after the daemon has talked to the device key service. On a busy machine the daemon first
+    does other work, reports that, and asks the service again soon."""
     limit = Limit(10)
     while True:
         status = ask()

@@ -1,4 +1,4 @@
-"""One part of the run while it runs, and what became of it."""
+"""A part of the test run as a process, and its result."""
 
 import contextlib
 import json
@@ -15,12 +15,12 @@ from support.parts import PYTEST
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / ".build/test"
 TESTROOT = REPOSITORY / "Tests/Session/testroot"
-# A part that takes this many times as long as it should hangs, on a quiet machine; on a slow one, more.
+# A part that takes this many times its usual time hangs. On a slow machine the factor is larger.
 HANGING = 10
 
 
 class Failure:
-    """A test that failed, or a part that died, and why."""
+    """A failed test or a dead part, with the reason."""
 
     def __init__(self, part, name, reason, second_try=False):
         self.part, self.name, self.reason, self.second_try = part, name, reason, second_try
@@ -30,7 +30,7 @@ class Failure:
 
 
 class PartRun:
-    """A part's process. Its output goes to a file; `finish` reads from files alone what became of it."""
+    """A part's process. Its output goes to a file, and `finish` reads the result only from files."""
 
     def __init__(self, part, select, only=(), suffix=""):
         self.part, self.only = part, only
@@ -45,7 +45,7 @@ class PartRun:
         self.seconds = self.processor = 0.0
         self.is_too_late = False
 
-    # While it runs
+    # MARK: the running part
 
     @property
     def is_pytest(self):
@@ -56,7 +56,7 @@ class PartRun:
         return self.part.command[:2] == ("swift", "test")
 
     def start(self):
-        """Starts the part in a process group of its own."""
+        """Starts the part in its own process group."""
         self.begun = time.monotonic()
         self.limit = Limit(self.part.minutes * 60 * HANGING / (MARGIN + 1))
         environment = os.environ | dict(self.part.environment)
@@ -65,11 +65,12 @@ class PartRun:
             stdout=self.log.open("w"), stderr=subprocess.STDOUT, start_new_session=True)
 
     def command_line(self):
-        """The program and its arguments, in the tests' root where the part belongs there."""
+        """The program and its arguments. They include the tests' root if the part runs there."""
         if self.is_pytest:
             tests = self.only or [f"Tests/{name}" for name in self.part.tests]
             workers = min(self.part.workers, max(len(self.only), 1)) if self.only else self.part.workers
-            # pytest does not know our options before it has read Tests/conftest.py: a value of its own would be a path to it.
+            # pytest reads Tests/conftest.py after the command line. Until then it does not know our options, and would
+            # take a separate value for a path.
             command = [*PYTEST, f"--record={self.record}", *([f"--part={self.select}"] if self.select else []), *self.part.options]
             command += ["-n", workers] if workers > 1 else []
             command += tests
@@ -83,8 +84,8 @@ class PartRun:
         return [str(word) for word in command]
 
     def poll(self):
-        """Whether it has ended. A part that hangs is ended."""
-        # The process is collected further down, because the kernel then forgets its children.
+        """Whether the part has ended. Ends a part that hangs."""
+        # The process is collected later, because the kernel then forgets its children.
         if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if not self.limit.is_over:
                 return False
@@ -93,19 +94,20 @@ class PartRun:
         else:
             self.processor = self._processor_seconds()
         self.process.wait()
-        # Processes that the part left running would disturb the other parts.
+        # Remaining processes of the part would disturb the other parts.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.seconds = time.monotonic() - self.begun
         return True
 
     def _processor_seconds(self):
-        """The processor time of it and of all that it waited for. It has ended, and nobody has waited for it yet."""
+        """The processor time of the process and of all its collected children. The process must have ended, and must
+        not be collected yet."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
     def end(self):
-        """Ends the part with everything in its group: first by the signal that lets pytest clean up."""
+        """Ends the part with its process group. The first signal lets pytest clean up."""
         for number, patience in ((signal.SIGINT, 60), (signal.SIGKILL, 60)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
@@ -115,24 +117,24 @@ class PartRun:
 
     @property
     def shown(self):
-        """What its output says of failures. All of it is in the file."""
+        """The end of the output, with the failures. The file has the whole output."""
         output = self.log.read_text(errors="replace")
         if not self.is_pytest:
             # Swift Testing prints two lines for each test that passed.
             output = "\n".join(line for line in output.splitlines() if not line.startswith(("◇", "✔", "➜", "[")))
         return output[-30000:]
 
-    # What became of it
+    # MARK: the result
 
     def finish(self):
-        """Reads the record, and notes whatever it does not explain as a failure of the part itself."""
+        """Reads the record. Anything that the record does not explain is a failure of the part itself."""
         output = self.log.read_text(errors="replace")
         unfinished = self._unfinished(output)
         status = self.process.returncode
         ended = f"ended with signal {-status}" if status < 0 else f"ended with status {status}"
         if self.is_too_late:
             ended = f"was ended after {self.seconds / 60:.0f} minutes"
-        # pytest: 0 all passed, 1 some failed, 5 nothing was selected.
+        # pytest's statuses: 0 means that all tests passed, 1 that some failed, and 5 that none was selected.
         explained = status == 0 or (status == 1 and self.failures) or (status == 5 and self.is_pytest)
         if not explained or self.is_too_late or unfinished:
             under_way = f"; under way: {', '.join(sorted(unfinished)[:5])}" if unfinished else ""
@@ -144,7 +146,7 @@ class PartRun:
         return self
 
     def _unfinished(self, output):
-        """Counts outcomes, whoever ran the tests. Returns the tests that began and of which nothing is told."""
+        """Counts outcomes for any test runner. Returns the tests that began but have no outcome."""
         if self.is_pytest:
             return self._read_record()
         if self.is_swift:
@@ -153,7 +155,7 @@ class PartRun:
         return set()
 
     def _read_record(self):
-        """Counts outcomes. Returns the tests that began and of which nothing is told."""
+        """Counts outcomes. Returns the tests that began but have no outcome."""
         begun, told, failed = set(), set(), {}
         for line in self._lines():
             if "begins" in line:
@@ -169,7 +171,7 @@ class PartRun:
             elif name not in failed:
                 self.passed += 1
         for name, line in failed.items():
-            # A test that passed, and failed in its cleanup, has been counted already.
+            # A test that passed but failed in its cleanup has already been counted as passed.
             self.passed -= line["when"] == "teardown"
             self.failures.append(Failure(self.part, name, line["reason"], line["second_try"]))
         self.failed = len(failed)
@@ -179,12 +181,13 @@ class PartRun:
         if not self.record.exists():
             return
         for line in self.record.read_text(errors="replace").splitlines():
-            # The last one is cut off if the process was killed.
+            # The last line is incomplete if the process was killed.
             with contextlib.suppress(ValueError):
                 yield json.loads(line)
 
     def _read_swift(self, output):
-        """The same from Swift Testing's own record. What it prints is no record: what a test writes can stand in front of a line."""
+        """The same from Swift Testing's own record. Its printed output is not reliable, because the text of a test may
+        precede a line."""
         names, begun, told, failed = {}, set(), set(), {}
         for line in self._lines():
             payload = line["payload"]

@@ -1,8 +1,8 @@
-"""The parts of the test run: what each proves, how it is started, what it takes, and which sources call for it.
+"""The parts of the test run: the promise of each, its command, its duration, and the sources that make it run.
 
-`make test` runs the parts of the gate, and `make test-all` every part. `.ci/run` runs the gate, and then those other parts
-whose sources a change touches. A test without the marker `night` belongs to the gate. `night("NAME")` puts it into the part of
-that name. The parts at the end of the list have folders or commands of their own.
+`make test` runs the parts of the gate, and `make test-all` runs every part. `.ci/run` runs the gate, and then the other
+parts whose sources a change touches. A test without the marker `night` belongs to the gate. `night("NAME")` puts it
+into the part of that name. The parts at the end of the list have their own folders or commands.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import dataclasses
 GATE = "gate"
 PYTEST = ("/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q")
 
-# The tests of a file share sessions, which are made once if one worker has them all.
+# The tests of a file share sessions. If one worker runs all of them, each session is made only once.
 BY_FILE = ("--dist", "loadfile")
 CLIENT = ("Sources/Programs/latchkey/", "Sources/Tools/ForeignKeyrings/", "Sources/Wire/", "Sources/System/")
 PROMPTS = (
@@ -27,34 +27,34 @@ DEVICE = (
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One process of the run, and what it proves."""
+    """One process of the run, and the promise that it proves."""
 
     name: str
-    # For the table in Tests/README.md.
+    # A text for the table in Tests/README.md.
     proves: str
     # Folders of `Tests`, or single files.
     tests: tuple[str, ...]
-    # What it takes on two quiet cores, by itself, when everything is built.
+    # The duration on two quiet cores, without other parts, after the build.
     minutes: float
-    # The beginnings of the paths that call for it when they change. Its own tests do, too.
+    # The part runs if a change touches a path with one of these beginnings, or the part's own tests.
     sources: tuple[str, ...] = ()
-    # How many of its tests run at a time on two cores: most of them wait for other processes.
+    # The number of tests that run in parallel on two cores. Most tests wait for other processes.
     workers: int = 1
-    # Whether only the tests with its marker are meant. Else it has everything in its folders.
+    # Whether the part has only the tests with its marker. Otherwise it has all tests in its folders.
     marked: bool = False
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
-    # Targets of the Makefile that come before it.
+    # Targets of the Makefile that must run first.
     targets: tuple[str, ...] = ()
-    # Debian packages that the tests' root gets for this part alone.
+    # Debian packages that the tests' root gets only for this part.
     packages: str = ""
-    # Whether it runs in the tests' own root, where desktop programs are.
+    # Whether the part runs in the tests' own root, which has desktop programs.
     in_root: bool = True
-    # A program instead of pytest.
+    # A program that runs instead of pytest.
     command: tuple[str, ...] = ()
 
 
-# Those that take longest begin first.
+# The slowest parts begin first.
 GATE_PARTS = (
     Part("desktop", "A booted Debian: login, lock, sleep, sessions, logout, lockers, installation", ("Desktop",), 8, workers=5),
     Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 8, workers=6, options=BY_FILE),
@@ -65,7 +65,7 @@ GATE_PARTS = (
     Part("power", "A vault after a power cut, at a few cuts", ("PowerCuts",), 1, workers=2),
 )
 
-# In order of worth: `.ci/run` begins with the first that a change calls for.
+# In order of importance: `.ci/run` begins with the first part that a change needs.
 NIGHT_PARTS = (
     Part("login", "Every failure of a login and of a password change, at every entry point",
          ("PAMModule", "Programs", "Integration", "Desktop"), 6, LOGIN, workers=4, marked=True),
@@ -125,18 +125,18 @@ NIGHT_NAMES = tuple(part.name for part in NIGHT_PARTS if part.marked)
 
 
 def parts_for(paths):
-    """The parts of the night that a change of these files calls for, in order of worth."""
+    """The parts of the night that a change of these files needs, in order of importance."""
     touched = lambda part: any(path.startswith(begin) for path in paths for begin in (*part.sources, *own_tests(part)))
     return [part for part in NIGHT_PARTS if touched(part)]
 
 
 def own_tests(part):
-    """The folders and files that a part has to itself."""
+    """The folders and files that belong only to this part."""
     return () if part.marked else tuple(f"Tests/{name}{'' if name.endswith('.py') else '/'}" for name in part.tests)
 
 
 def table():
-    """The table of Tests/README.md: `Tests/run table` prints it."""
+    """The table for Tests/README.md, which `Tests/run table` prints."""
     lines = ["| part | proves | tests | runs in | minutes |", "| --- | --- | --- | --- | --- |"]
     for run, parts in (("make test", GATE_PARTS), ("make test-all", NIGHT_PARTS)):
         for part in parts:

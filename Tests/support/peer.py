@@ -1,4 +1,4 @@
-"""A client of the Secret Service that says just what it is told to, and hears everything."""
+"""A client of the Secret Service that makes any call, and hears all signals."""
 
 import contextlib
 import os
@@ -26,9 +26,9 @@ NO_SUCH_OBJECT = "org.freedesktop.Secret.Error.NoSuchObject"
 INVALID = "org.freedesktop.DBus.Error.InvalidArgs"
 ACCESS_DENIED = "org.freedesktop.DBus.Error.AccessDenied"
 NOT_SUPPORTED = "org.freedesktop.DBus.Error.NotSupported"
-# Nothing may make a client wait.
+# The seconds that a call may take.
 LIMIT = 10.0
-# What clients take for "there is no such object".
+# Errors that clients take for a missing object.
 ABSENT = {NO_SUCH_OBJECT, "org.freedesktop.DBus.Error.UnknownMethod"}
 
 
@@ -42,7 +42,8 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def acting_as(session):
-    """The session's user, as a bus sees this process when it connects; root gets itself back at the end."""
+    """Takes the session's user for a moment, because a bus sees the user of a new connection. Root returns to itself at
+    the end."""
     if os.getuid() == session.uid:
         yield
         return
@@ -54,7 +55,7 @@ def acting_as(session):
 
 
 def octets(value):
-    """An `ay`; without a Python object for each byte, as some are large."""
+    """A D-Bus byte array (`ay`). The function makes no Python object for each byte, because some arrays are large."""
     return GLib.Variant.new_from_bytes(GLib.VariantType("ay"), GLib.Bytes.new(value), True)
 
 
@@ -74,7 +75,7 @@ class Peer:
         self.name = self.bus.get_unique_name()
         self.signals = []
         self._plain = None
-        # From the owner alone or from all: signals to one peer need no rule of the bus.
+        # This covers signals to all and to this peer alone. The bus delivers the latter without a match rule.
         self.bus.signal_subscribe(SECRETS, None, None, None, None, Gio.DBusSignalFlags.NONE, self._heard)
         self.bus.call_sync(
             "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId", None, None, 0, 10000, None
@@ -86,7 +87,7 @@ class Peer:
     def close(self):
         self.bus.close_sync(None)
 
-    # Calls
+    # MARK: calls
 
     def raw(self, path, interface, method, parameters=None):
         """The answer as a variant."""
@@ -102,13 +103,13 @@ class Peer:
             raise Failure(name, error.message) from None
 
     def call(self, path, interface, method, signature=None, *arguments):
-        """The answer's values: None, one, or a tuple."""
+        """The values of the answer: None, a single value, or a tuple."""
         parameters = GLib.Variant(signature, arguments) if signature else None
         values = self.raw(path, interface, method, parameters).unpack()
         return values[0] if len(values) == 1 else values or None
 
     def error(self, path, interface, method, signature=None, *arguments):
-        """The error's name; fails when the call does not."""
+        """The name of the error. Raises an exception if the call succeeds."""
         return self.failure(path, interface, method, signature, *arguments).name
 
     def failure(self, path, interface, method, signature=None, *arguments):
@@ -127,10 +128,10 @@ class Peer:
     def set(self, path, interface, name, signature, value):
         return self.call(path, PROPERTIES, "Set", "(ssv)", interface, name, GLib.Variant(signature, value))
 
-    # Signals
+    # MARK: signals
 
     def listen(self, seconds=0.0):
-        """Takes in what has come, and what comes in the time."""
+        """Reads all signals that have arrived, and those that arrive within the time."""
         context = GLib.MainContext.default()
         end = time.monotonic() + seconds
         while True:
@@ -141,7 +142,7 @@ class Peer:
             time.sleep(0.01)
 
     def wait_for(self, condition, what):
-        """The first signal that fits; what was heard before counts."""
+        """The first signal that fits. Signals that arrived earlier count too."""
         limit = Limit(LIMIT)
         while not limit.is_over:
             for signal in self.listen(0.02):
@@ -153,7 +154,7 @@ class Peer:
         return self.wait_for(lambda signal: signal[2] == member and path in (None, signal[0]), member)[3]
 
     def wait_for_property(self, name, path):
-        """The property's value as the first change told it."""
+        """The new value in the first signal about the property."""
         told = self.wait_for(
             lambda signal: signal[0] == path and signal[2] == "PropertiesChanged" and name in signal[3][1],
             f"new {name}",
@@ -161,8 +162,8 @@ class Peer:
         return told[3][1][name]
 
     def property_changes(self, path):
-        """Changed values and invalidated names at the path, of all that was heard."""
-        # What was said before the answer is here with it, however busy the machine is.
+        """All changed values and invalidated names at the path, from all signals so far."""
+        # The daemon answers this call after it has sent all earlier signals, so they have arrived on any machine.
         self.call(ROOT, "org.freedesktop.DBus.Peer", "Ping")
         changed, invalidated = {}, set()
         for where, _, member, arguments in self.listen(0.2):
@@ -171,11 +172,11 @@ class Peer:
                 invalidated.update(arguments[2])
         return changed, invalidated
 
-    # The Secret Service
+    # MARK: the Secret Service
 
     @property
     def plain(self):
-        """A plain session of this connection."""
+        """An unencrypted transport session of this connection."""
         if self._plain is None:
             output, self._plain = self.open_plain()
             assert output == ""
@@ -194,7 +195,7 @@ class Peer:
         )
 
     def create(self, value, attributes, label="Test", replace=True, collection=DEFAULT, session=None):
-        """CreateItem: the item's path."""
+        """Calls CreateItem, and returns the item's path."""
         properties = {ITEM + ".Label": GLib.Variant("s", label), ITEM + ".Attributes": attributes_of(attributes)}
         return self.create_raw(properties, self.secret(value, session), replace, collection)
 
@@ -214,7 +215,7 @@ class Peer:
         raise AssertionError(f"CreateItem made {item}")
 
     def read(self, item, session=None):
-        """GetSecret: the bytes."""
+        """Calls GetSecret, and returns the bytes."""
         answer = self.raw(item, ITEM, "GetSecret", GLib.Variant("(o)", (session or self.plain,)))
         secret = answer.get_child_value(0)
         assert secret.get_child_value(0).unpack() == (session or self.plain)
@@ -247,7 +248,7 @@ class Peer:
         return self.call(ROOT, SERVICE, "Unlock", "(ao)", paths)
 
     def prompt(self, path):
-        """Performs the prompt: whether it was dismissed, and its result with its type."""
+        """Calls the prompt. Returns whether it was dismissed, and its result with the type."""
         results = []
 
         def completed(_bus, _sender, _path, _interface, _member, parameters):
@@ -269,7 +270,7 @@ class Peer:
         return results[0]
 
     def activate_screen_saver(self, active):
-        """What a screen locker says on the session bus."""
+        """Sends the signal of a screen locker on the session bus."""
         self.bus.emit_signal(
             None, "/org/gnome/ScreenSaver", "org.gnome.ScreenSaver", "ActiveChanged", GLib.Variant("(b)", (active,))
         )

@@ -1,4 +1,4 @@
-"""Somebody at a terminal of a session."""
+"""A person at a terminal of a session."""
 
 import os
 
@@ -9,7 +9,7 @@ TIMEOUT = 20
 
 
 class Person:
-    """Starts a command on a terminal of its own, and types there."""
+    """Starts a command on its own terminal, and types there."""
 
     def __init__(self, session, *command):
         words = [str(word) for word in command]
@@ -33,13 +33,13 @@ class Person:
         return self
 
     def output(self):
-        """What came since the last expected text, when the command is at its end."""
+        """The output since the last expected text, up to the end of the command."""
         self._terminal.expect(pexpect.EOF)
         self._terminal.wait()
         return self._terminal.before
 
     def last_line(self):
-        """What the command printed in the end."""
+        """The last line that is not empty."""
         lines = self.output().split("\r\n")
         return next((line for line in reversed(lines) if line), "")
 
@@ -49,7 +49,7 @@ class Person:
 
     @property
     def signal(self):
-        """What ended it, if that was a signal."""
+        """The number of the signal that ended the command, if any."""
         return self._terminal.signalstatus
 
     @property
@@ -58,26 +58,25 @@ class Person:
 
 
 def own_terminal(session):
-    """A login gives the terminal to the person; pexpect, run as root, does not."""
+    """Gives the terminal to the session's user. A login does this too, but pexpect under root does not."""
     os.fchown(0, session.uid, -1)
 
 
 def ask_on_terminals(session, agreeing=False):
-    """From now on prompts come line by line on the caller's terminal.
+    """From now on, prompts appear line by line on the client's terminal.
 
-    With `agreeing`, somebody at a display agrees to every window that asks for nothing more than that.
-    """
+    With `agreeing`, a person at a display confirms every window that asks for no text."""
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text(AGREEING if agreeing else "#!/bin/false\n")
     pinentry.chmod(0o755)
     if agreeing:
-        # A desktop tells the bus its display when it starts.
+        # A desktop gives its display to the bus at its start.
         session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         session.restart()
     return session
 
 
-# What is to be typed goes to the next prompter, which is the terminal.
+# For a question that needs a text, this pinentry fails, so that the prompt goes to the terminal.
 AGREEING = """#!/bin/sh
 echo OK
 while read -r what; do

@@ -1,4 +1,4 @@
-"""The Secret portal, as its frontend calls it: what its tests have in common."""
+"""Helpers for tests of the Secret portal, which make the calls of its frontend."""
 
 import os
 import pathlib
@@ -23,13 +23,13 @@ PROGRAM = pathlib.Path(__file__).with_name("portalclient.py")
 
 
 def pipe_of(session):
-    """A pipe that belongs to the session's user, as a sandboxed application's does."""
+    """A pipe that belongs to the session's user, like the pipe of a sandboxed application."""
     with acting_as(session):
         return os.pipe()
 
 
 def has_request(peer, handle):
-    """Whether a request object is there."""
+    """Whether the request object exists."""
     try:
         return REQUEST in peer.call(handle, "org.freedesktop.DBus.Introspectable", "Introspect")
     except Failure as failure:
@@ -38,7 +38,7 @@ def has_request(peer, handle):
 
 
 class Retrieval:
-    """One call of RetrieveSecret, as the frontend makes it. Nobody waits for its response here."""
+    """One call of RetrieveSecret, as the frontend makes it. The constructor does not wait for the response."""
 
     number = 0
 
@@ -55,7 +55,7 @@ class Retrieval:
             name, PORTAL, SECRET, "RetrieveSecret", GLib.Variant("(osha{sv})", arguments), None,
             Gio.DBusCallFlags.NONE, 100_000, passed, None, self._done,
         )
-        # The daemon has heard of it when this returns: calls of one connection are served in turn.
+        # The daemon serves the calls of a connection in order, so it has read the first call when this one returns.
         peer.call("/", "org.freedesktop.DBus.Peer", "Ping")
         peer.listen()
 
@@ -77,7 +77,7 @@ class Retrieval:
         return self.response
 
     def read(self):
-        """All that was written; nobody holds the other end any more."""
+        """All written bytes. No process may hold the other end any more."""
         received = b""
         with os.fdopen(self.reading, "rb", buffering=0) as pipe:
             while True:
@@ -88,7 +88,7 @@ class Retrieval:
                 received += part
 
     def secret(self):
-        """The secret, when all is well."""
+        """The secret after a successful request."""
         assert self.wait() == SUCCESS, self.failure
         return self.read()
 
@@ -104,7 +104,7 @@ def retrieve(peer, application):
 
 
 def lock_everything(peer):
-    """As Seahorse and `secret-tool lock` do: every collection that there is. Which were locked."""
+    """Locks every collection, as Seahorse and `secret-tool lock` do. Returns the locked ones."""
     collections = peer.get(ROOT, SERVICE, "Collections")
     locked, prompt = peer.call(ROOT, SERVICE, "Lock", "(ao)", collections)
     assert prompt == NOTHING
@@ -116,13 +116,13 @@ def portal_collection(peer):
 
 
 def secrets_of(peer, application):
-    """The items that are there for it, readable or not."""
+    """The application's items, readable or not."""
     unlocked, locked = peer.search({"app_id": application})
     return unlocked + locked
 
 
 def give_pinentry(session, answer):
-    """A pinentry that does `answer` when it is to ask for a password."""
+    """Installs a pinentry that gives this answer to a question for a password."""
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text(
         f"#!/bin/sh\necho OK\nwhile read -r what; do case $what in GETPIN*) {answer};; *) echo OK;; esac; done\n"
@@ -132,9 +132,9 @@ def give_pinentry(session, answer):
 
 @pytest.fixture
 def session(session):  # noqa: F811
-    """One whose person is asked, and does not answer."""
+    """A session whose person sees the prompt but does not answer."""
     give_pinentry(session, "exec sleep 600")
-    # A desktop tells the bus its display when it starts.
+    # A desktop gives its display to the bus at its start.
     session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
     session.restart()
     return session

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A sandboxed application that asks the Secret portal for its secret, as libsecret does in a Flatpak.
 
-Prints the handle of its request, then the response and the secret in hexadecimal, and ends. With `close` it closes the
-request at the first line from standard input. Debian: python3-jeepney.
+It prints the handle of its request, then the response and the secret in hexadecimal. With `close`, it closes the
+request when a line arrives on standard input. Debian: python3-jeepney.
 """
 
 import os
@@ -47,7 +47,7 @@ def main():
 
 
 def read_all(descriptor):
-    """To the end: nobody else may hold the other end of the pipe."""
+    """Reads to the end. So no other process may hold the other end of the pipe."""
     with os.fdopen(descriptor, "rb") as pipe:
         return pipe.read()
 

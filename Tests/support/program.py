@@ -1,4 +1,4 @@
-"""A program that calls the SecItem functions: Tests/KeychainCaller, told what to call."""
+"""A program that makes the SecItem calls of a test: Tests/KeychainCaller."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ AUTH_FAILED = -25293
 DUPLICATE = -25299
 NOT_FOUND = -25300
 NOT_ALLOWED = -25308
-# Longer than any call takes that waits for nobody.
+# Longer than any call takes that does not wait for a person.
 TIMEOUT = 30.0
 
 FAIL = {"u_AuthUI": "u_AuthUIF"}
@@ -34,7 +34,7 @@ ALL = {"m_Limit": "m_LimitAll"}
 
 
 def data(value):
-    """Bytes, as they stand in a query."""
+    """Bytes in the form of a query."""
     return {"data": base64.b64encode(value).decode()}
 
 
@@ -57,7 +57,7 @@ def internet(server="example.com", account="anna", **more):
 
 @pytest.fixture(scope="session")
 def keychain_caller():
-    """The program. LATCHKEY_CALLER names one that is there already."""
+    """The path of the program. LATCHKEY_CALLER may name an existing one."""
     options = {}
     if "LATCHKEY_CALLER" in os.environ:
         options["built"] = pathlib.Path(os.environ["LATCHKEY_CALLER"]).parent
@@ -68,17 +68,17 @@ def keychain_caller():
 
 
 class Program:
-    """The program, running in a session. Each call of its is a method here, which gives the status and the result."""
+    """The program in a session. Each of its calls is a method here, which returns the status and the result."""
 
     def __init__(self, session, path, errors=None, **environment):
-        """`errors`: where its standard error goes."""
+        """`errors` is the target of the program's standard error."""
         self._process = session.start(
             path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=session.environment | environment
         )
         self.pid = self._process.pid
 
     def descriptors(self):
-        """How many it has open."""
+        """The number of its open file descriptors."""
         return len(os.listdir(f"/proc/{self._process.pid}/fd"))
 
     def close(self):
@@ -88,12 +88,12 @@ class Program:
         self._process.wait(seconds(10))
 
     def begin(self, call, **more):
-        """Starts the program; `end` gives the answer."""
+        """Starts a call. `end` returns the answer."""
         self._process.stdin.write(json.dumps({"call": call, **more}).encode() + b"\n")
         self._process.stdin.flush()
 
     def is_waiting(self, seconds=0.0):
-        """Whether it is still at it after so many seconds."""
+        """Whether the call still runs after so many seconds."""
         return not select.select([self._process.stdout], [], [], seconds)[0]
 
     def end(self):
@@ -107,7 +107,7 @@ class Program:
         return self.end()
 
     def add(self, *parts):
-        """The status, and the result where one is asked for."""
+        """The status, and the result if the query asks for one."""
         return self._of_query("add", *parts)
 
     def copy(self, *parts):
@@ -120,21 +120,21 @@ class Program:
         return self.answer("delete", query=merged(*parts))["status"]
 
     def message(self, status):
-        """The text for a code, after the last call."""
+        """The text for a status, after the last call."""
         return self.answer("message", status=status)["text"]
 
     def read(self, *parts):
-        """The secret of the one item that matches."""
+        """The secret of the only matching item."""
         status, result = self.copy(*parts, DATA)
         assert status == SUCCESS, status
         return octets(result)
 
     def together(self, *lists):
-        """The answers to each list, all lists being called at the same time."""
+        """Runs all lists of calls at the same time, and returns the answers for each list."""
         return self.answer("together", calls=lists)["results"]
 
     def in_child(self, *calls):
-        """The answers to the calls in a child of the program's."""
+        """Runs the calls in a forked child of the program, and returns the answers."""
         return self.answer("fork", calls=calls)["results"]
 
     def context(self, name, **more):

@@ -1,4 +1,6 @@
-"""What a prompt needs around it: PAM services, a terminal, a screen, a session bus, and a stand-in for Plasma's prompter."""
+"""The surroundings of a prompt: PAM services, a terminal, a screen, a session bus, and a stand-in for Plasma's
+prompter.
+"""
 
 import os
 import pathlib
@@ -33,12 +35,12 @@ def wait_until(condition, what):
 
 
 class Prompting:
-    """A person for whom the daemon has prompts."""
+    """A person who gets prompts from the daemon."""
 
     def __init__(self, login, program):
         self.login, self.program, self.folder = login, program, login.folder
         self.daemon = login.daemon()
-        # No pinentry but one that a test puts there.
+        # The only pinentry is the one that a test installs.
         self.programs = self.folder / "bin"
         self.programs.mkdir()
         self.environment = {**ENVIRONMENT, "PATH": str(self.programs), "SWIFT_BACKTRACE": "enable=no",
@@ -55,7 +57,8 @@ class Prompting:
         self.process, self.number = None, NUMBER
 
     def agree(self, answer="echo OK"):
-        """Somebody at a display answers so to every window that only wants to be agreed to; what it said is written down."""
+        """A person at a display gives this answer to every window that needs only a confirmation. The texts are
+        recorded."""
         pinentry, said = self.programs / "pinentry", self.folder / "agreed-to"
         said.touch()
         said.chmod(0o666)
@@ -81,7 +84,7 @@ class Prompting:
         self.daemon.withdraw(self.number)
 
     def end(self):
-        """How it ended, for the daemon."""
+        """Waits for the end, and returns the outcome that the daemon learned."""
         assert self.process.wait(seconds(TIMEOUT)) == 0, self.said
         wait_until(lambda: self.number in self.daemon.outcomes, "the end of the connection")
         return self.daemon.outcomes[self.number]
@@ -91,7 +94,7 @@ class Prompting:
         return self.log.read_text()
 
     def memory(self):
-        """All that the process has in its memory and could be read by root."""
+        """All of the process's memory that root can read."""
         mappings = [line.split() for line in open(f"/proc/{self.process.pid}/maps")]
         content = b""
         with open(f"/proc/{self.process.pid}/mem", "rb", buffering=0) as memory:
@@ -110,13 +113,13 @@ class Prompting:
 
 
 def default_signals():
-    # A test runner in the background of a shell has some of them ignored.
+    # A test runner in the background of a shell ignores some signals.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
 class Terminal:
-    """The caller's terminal. Nobody reads from it but who asks."""
+    """The terminal of the client. Only the prompt reads from it."""
 
     def __init__(self):
         self.screen, self.device = os.openpty()
@@ -129,7 +132,7 @@ class Terminal:
         self._seen = 0
 
     def expect(self, text):
-        """Waits until text is shown that was not waited for before."""
+        """Waits for this text behind the text of the last call."""
         limit = Limit(TIMEOUT)
         while (at := self.shown.find(text.encode(), self._seen)) < 0:
             assert not limit.is_over, f"waited for {text!r}, saw {self.shown[self._seen:]!r}"
@@ -167,7 +170,7 @@ class Screen:
     def __init__(self):
         read, write = os.pipe()
         self._pixels = tempfile.TemporaryDirectory()
-        # Without -noreset, the server would begin anew when its last client goes, and turn away a dialog that comes at that
+        # Without -noreset, the server would restart when its last client leaves, and would refuse a dialog at that
         # moment.
         command = ["Xvfb", "-displayfd", str(write), "-ac", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x1024x24",
                    "-fbdir", self._pixels.name]
@@ -176,8 +179,8 @@ class Screen:
         os.close(write)
         with os.fdopen(read) as numbers:
             self.display = f":{numbers.readline().strip()}"
-        # For a letter that no key has, as the one in PASSWORD on an American keyboard, xdotool gives it to a key for a moment. A
-        # dialog on a busy machine reads that key when it has no letter any more.
+        # An American keyboard lacks a letter of PASSWORD. xdotool would map the letter to a key for a moment, and a
+        # dialog on a busy machine could read the key too late. So the keyboard is German.
         subprocess.run(["setxkbmap", "de"], env={**ENVIRONMENT, "DISPLAY": self.display}, check=True)
 
     def do(self, *words, text=None):
@@ -189,11 +192,11 @@ class Screen:
         return self.do("search", "--onlyvisible", "--name", "Unlock Latchkey|New passphrase")
 
     def focus(self):
-        """Waits for the dialog, and has what is typed go to it."""
+        """Waits for the dialog, and gives it the focus."""
         self.do("windowfocus", "--sync", wait_until(self.windows, "a window")[0])
 
     def type(self, text, key="Return"):
-        # Not as an argument, which everybody could read.
+        # The text does not go into an argument, which every user could read.
         self.do("type", "--delay", "20", "--file", "-", text=text)
         self.press(key)
 
@@ -201,7 +204,7 @@ class Screen:
         self.do("key", key)
 
     def picture(self):
-        """What is on the screen, once it stays the same."""
+        """The content of the screen, as soon as it does not change any more."""
         def is_still():
             before = self._last
             time.sleep(0.5)
@@ -219,7 +222,7 @@ class Screen:
 
 
 class SessionBus:
-    """A bus on which nothing can be started but what a test says, and all that went over it."""
+    """A bus that starts only the services of a test, and records all messages."""
 
     def __init__(self, folder, environment):
         self.services = folder / "services"
@@ -249,7 +252,7 @@ class SessionBus:
             connection.send_and_get_reply(new_method_call(message_bus, "ReloadConfig"))
 
     def owner(self, name):
-        """The process behind a name, or None."""
+        """The process that owns a name, or None."""
         with self.connect() as connection:
             reply = connection.send_and_get_reply(message_bus.GetConnectionUnixProcessID(name))
         return reply.body[0] if reply.header.message_type == MessageType.method_return else None
@@ -262,7 +265,7 @@ class SessionBus:
             pass
 
     def calls(self, member):
-        """What went with the calls of a method until now."""
+        """The arguments of all calls of a method so far."""
         return [message.body for message in list(self.messages)
                 if message.header.message_type == MessageType.method_call
                 and message.header.fields.get(3) == member]
@@ -275,9 +278,9 @@ class SessionBus:
 
 
 class Plasma:
-    """A stand-in for ksecretprompter: it opens its window at once, and does what the test says in the person's place.
+    """A stand-in for ksecretprompter. It opens its window at once, and acts for the person.
 
-    `steps` are what the person does, one for each time that the window waits: a password, REJECT, CLOSE, or WAIT."""
+    `steps` are the person's actions, one for each time that the window waits: a password, REJECT, CLOSE, or WAIT."""
 
     REJECT, CLOSE, WAIT, VANISH = object(), object(), object(), object()
     NAME, INTERFACE = "org.kde.secretprompter", "org.kde.secretprompter.request"
@@ -285,7 +288,7 @@ class Plasma:
     def __init__(self, bus, *steps, answers=True):
         self.steps, self.answers = list(steps), answers
         self.prompts, self.actions, self.retries, self.dismissed = [], [], [], 0
-        # What is left of each answer.
+        # The bytes that remain of each answer.
         self.left = []
         self._connection = bus.connect()
         self._connection.send_and_get_reply(message_bus.RequestName(self.NAME))

@@ -1,4 +1,6 @@
-"""Other programs that keep secrets, in a booted system: how a session starts each, and `latchkey switch` beside it, there and back."""
+"""Other programs that keep secrets, in a booted system. The helpers start each in a session, and run `latchkey switch`
+in both directions.
+"""
 
 import contextlib
 
@@ -12,36 +14,37 @@ GNOME_KEYRING = (
 )  # fmt: skip
 KWALLET = ("/usr/bin/kwalletd[56]", "/usr/share/dbus-1/services/org.kde.kwalletd*.service")
 KEEPASSXC = ("/usr/bin/keepassxc",)
-# There is no screen.
+# The machine has no screen.
 SCREENLESS = "dbus-update-activation-environment --systemd QT_QPA_PLATFORM=offscreen"
 START_KEEPASSXC = "(QT_QPA_PLATFORM=offscreen setsid keepassxc >/dev/null 2>&1 &)"
 CALL_KEEPASSXC = "busctl --user call org.keepassxc.KeePassXC.MainWindow /keepassxc org.keepassxc.KeePassXC.MainWindow"
-# KeePassXC has its name on the bus before it asks for that of the Secret Service, and answers calls after it.
+# KeePassXC first gets its own name on the bus, then asks for the Secret Service's name, and answers calls only after
+# that.
 HAS_KEEPASSXC = f"{CALL_KEEPASSXC} lockAllDatabases >/dev/null 2>&1"
 END_KEEPASSXC = (
     f"{CALL_KEEPASSXC} appExit 2>/dev/null;"
     " while pgrep -u $USER -x keepassxc >/dev/null; do sleep 0.1; done"
 )
-# gnome-keyring's agent for ssh, and its successor of gcr.
+# gnome-keyring's ssh agent, and gcr's agent, which succeeds it.
 AGENTS = "for agent in keyring/ssh gcr/ssh; do SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/$agent ssh-add -l; done"
-# What `latchkey switch` leaves to the person who goes back to KeePassXC.
+# The step that `latchkey switch` leaves to a person who returns to KeePassXC.
 START_AGAIN = "start KeePassXC again"
 
 
 class Former:
-    """The provider from before: its process, how a session starts it, what ends it at logout, what handing back to it leaves to the
-    person, whether it waits for the name that another program has, whether it keeps its settings then, and whether the session has an
-    agent for ssh with it."""
+    """The former provider: its process, its start in a session, its end at logout, and the step that `--back` leaves to
+    the person. Also whether it waits for a name that another program owns, whether it then keeps its settings, and
+    whether the session has an ssh agent from it."""
 
     def __init__(self, program, begin, end="true", left="", waits=False, bears_others=True, without=frozenset(), has_agent=False):
         self.program, self.begin, self.end, self.left = program, begin, end, left
         self.waits, self.bears_others = waits, bears_others
-        # What handing back does not add.
+        # Files that `--back` does not restore.
         self.without, self.has_agent = without, has_agent
 
     @contextlib.contextmanager
     def running(self, account, begins=True):
-        """A login in which it runs."""
+        """A login in which the provider runs."""
         with account.login() as session:
             if begins:
                 self.begin(session)
@@ -50,7 +53,7 @@ class Former:
         account.await_end()
 
 
-# The link to the file by which the bus starts gnome-keyring, where that is away.
+# A link to the file by which the bus starts gnome-keyring. It is needed if the usual file is missing.
 BUS_LINK = {"/.local/share/dbus-1/services/org.freedesktop.secrets.service"}
 
 
@@ -59,7 +62,7 @@ def gnome_keyring():
 
 
 def kwallet(version):
-    """A program of KDE's asks for its wallet, and so has the bus start it."""
+    """A KDE program opens its wallet, so the bus starts KWallet."""
 
     def begin(session):
         session.run(SCREENLESS)
@@ -82,19 +85,19 @@ def nobody():
 
 
 def own(account, path, text):
-    """A settings file of the person's."""
+    """Writes a settings file of the person."""
     script = f"mkdir -p ~/{path.rpartition('/')[0]} && printf '{text}' >~/{path} && chmod 600 ~/{path}"
     account.run("sh", "-c", f"HOME={account.home}; {script}")
 
 
 def kwallet_settings(account):
-    """The settings of somebody who uses KWallet."""
+    """The settings of a person who uses KWallet."""
     own(account, ".config/kwalletrc", "[Wallet]\\nEnabled=true\\nFirst Use=false\\n")
 
 
 def keepassxc_settings(account, former):
-    """The settings of somebody who turned its part for secrets on. Its first start writes settings of its own. If another program
-    has the name, it turns its part for secrets off."""
+    """The settings of a person who has enabled KeePassXC's Secret Service. The first start writes further settings. If
+    another program owns the name, KeePassXC disables its Secret Service."""
     settings = ".config/keepassxc/keepassxc.ini"
     own(account, settings, "[General]\\nConfigVersion=2\\nUpdateCheckMessageShown=true\\n\\n[FdoSecrets]\\nEnabled=true\\n")
     with former.running(account, begins=False) as session:
@@ -104,7 +107,7 @@ def keepassxc_settings(account, former):
 
 
 def agents(session, former):
-    """What the agents for ssh have, and whether there are any. If there is one, it has the user's key."""
+    """The keys in the ssh agents, and whether any agent runs. A running agent has the user's key."""
     if not former.has_agent:
         return session.run(AGENTS, check=False).stdout
     eventually(lambda: "(ED25519)" in session.run(AGENTS, check=False).stdout, 20, "a key in an agent for ssh")
@@ -112,7 +115,8 @@ def agents(session, former):
 
 
 def logins(account, owner, former, count, look=lambda session: None):
-    """So many logins, each with one owner of the name and the same keys in the agents; `look` looks at more."""
+    """Makes this many logins. Each must have the same single owner of the name, and the same keys in the agents. `look`
+    may check more."""
     seen = set()
     for _ in range(count):
         with former.running(account) as session:
@@ -124,8 +128,8 @@ def logins(account, owner, former, count, look=lambda session: None):
 
 
 def take_over(account, former, first=True):
-    """Makes Latchkey the only one, and returns the files before and after. The first time, a provider that does not bear another
-    owner of the name is not running."""
+    """Switches to Latchkey, and returns the files before and after. On the first switch, a provider that does not
+    tolerate another owner of the name must not be running."""
     with former.running(account, begins=former.bears_others or not first) as session:
         if former.waits and first:
             eventually(lambda: former.program in queue(session), 20, f"{former.program}, which wants the name")
@@ -139,7 +143,7 @@ def take_over(account, former, first=True):
 
 
 def hand_back(account, former, before):
-    """Hands back, and compares the files with those before."""
+    """Switches back, and compares the files with those before."""
     with former.running(account) as session:
         done = switch(session, account, "--back", status=4 if former.left else 0)
         assert all(former.left in line for line in done["left"])
@@ -149,14 +153,15 @@ def hand_back(account, former, before):
 
 
 def there_and_back(account, former, count):
-    """Both ways with some logins after each, and the first one again while the other provider has the name."""
+    """Switches in both directions, with some logins after each. Then switches to Latchkey again, while the other
+    provider owns the name."""
     before, taken = take_over(account, former)
     assert taken != before
     keys = logins(account, "latchkeyd", former, count)
     hand_back(account, former, before)
     assert logins(account, former.program, former, count) == keys
     _, again = take_over(account, former, first=False)
-    # The record also says which folders were made.
+    # The record also lists the folders that the command created.
     for name, state in again.items():
         assert state == taken[name] or name.endswith("switch.json")
     assert again.keys() == taken.keys()
@@ -164,7 +169,7 @@ def there_and_back(account, former, count):
 
 
 def with_nobody(account, count):
-    """Both ways where no other program keeps secrets: nothing changes."""
+    """Switches in both directions without another provider. The files stay the same."""
     former = nobody()
     with former.running(account) as session:
         await_owner(session, "latchkeyd")

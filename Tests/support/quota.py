@@ -1,4 +1,4 @@
-"""A share of one processor, as a slow or busy machine gives: control groups of their own for processes of a test."""
+"""A share of one processor, as on a slow or busy machine. A test's processes run in their own control group."""
 
 import os
 import pathlib
@@ -8,7 +8,8 @@ from support.pace import Limit
 
 
 def _hierarchy():
-    """Where groups can be limited: the folder, and the file with its text for a percentage; None if nowhere."""
+    """The folder for limited groups, and the file with its text for a percentage. None if the machine has no such
+    folder."""
     for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, options, *_ = line.split()
         folder = pathlib.Path(where)
@@ -21,7 +22,7 @@ def _hierarchy():
 
 
 class Quota:
-    """A group whose processes get so many hundredths of one processor, all together."""
+    """A group whose processes together get this percentage of one processor."""
 
     count = 0
 
@@ -33,11 +34,11 @@ class Quota:
         (self.folder / name).write_text(text(percent))
 
     def join(self):
-        """For a process's beginning: what it starts is in the group as well."""
+        """Moves the calling process into the group. Its later children are in the group too."""
         (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def close(self):
-        """Lets what is still in it go on as everything else."""
+        """Moves the remaining processes back to the normal group."""
         limit = Limit(10)
         while True:
             for process in (self.folder / "cgroup.procs").read_text().split():
@@ -53,7 +54,7 @@ class Quota:
 
 @pytest.fixture
 def quota():
-    """Makes groups for the test. In CI there must be some."""
+    """Makes groups for the test. In CI, groups must be available."""
     if os.geteuid() != 0 or _hierarchy() is None:
         missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
         missing("no control groups for processors here, or not root")

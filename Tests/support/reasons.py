@@ -1,4 +1,4 @@
-"""Reasons: the codes of those without values, read from the Swift types that declare them, and reasons as they travel."""
+"""Reasons: the codes without values, read from the Swift types that declare them, and the encoded form of reasons."""
 
 import re
 
@@ -20,7 +20,7 @@ def sentences():
 
 
 def words(data):
-    """The codes and values of a reason on the wire, in their order: "because device.tpmUnusable device.noMemory"."""
+    """The codes and values of an encoded reason, in order, such as "because device.tpmUnusable device.noMemory"."""
     found, rest = _take(data)
     assert not rest, data
     return " ".join(found)

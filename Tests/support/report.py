@@ -1,15 +1,15 @@
-"""What a run says at its end: a line for each part, then each failed test with its reason."""
+"""The final report of a run: a line for each part, then each failed test with its reason."""
 
 
 class Report:
-    """The parts that ended, and what else has to be told. The last lines name all that failed."""
+    """Collects the ended parts and other remarks. The last lines name all failures."""
 
     def __init__(self, show=print):
         self.show = show
         self.parts, self.second_tries, self.failures, self.remarks = [], [], [], []
 
     def ended(self, run):
-        """A part has ended: its counts now, its failures at the end."""
+        """Reports an ended part. Its numbers appear now, and its failures at the end."""
         counts = f"{run.passed} passed, {run.failed} failed" + (f", {run.skipped} skipped" if run.skipped else "")
         self.show(f"{run.part.name:12} {counts}, {minutes(run.seconds)}, processor {minutes(run.processor)}")
         for failure in run.failures:
@@ -18,12 +18,12 @@ class Report:
         self.failures += run.failures
 
     def passed_on_second_try(self, failure):
-        """The failure is none any more, and stays told."""
+        """Removes the failure, but the report still names it."""
         self.second_tries.append(failure.name)
         self.failures.remove(failure)
 
     def remark(self, line):
-        """A line for the end."""
+        """Adds a line for the end."""
         self.remarks.append(line)
 
     @property
@@ -31,7 +31,7 @@ class Report:
         return not self.failures and bool(self.parts)
 
     def close(self):
-        """Says the last lines. Returns the exit status."""
+        """Prints the last lines. Returns the exit status."""
         self.show("")
         for reason, number in sorted(self._reasons_to_skip().items()):
             self.show(f"left out, {number} times: {reason}")
@@ -56,5 +56,5 @@ class Report:
 
 
 def minutes(seconds):
-    """A time as people read it."""
+    """A duration in readable form."""
     return f"{seconds / 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""A restore as `latchkey restore` asks for it, by the control socket: without an Argon2id each time."""
+"""A restore through the control socket, as `latchkey restore` makes it, but without an Argon2id each time."""
 
 from support.backupreader import HEADER
 from support.control import LIVE, Control, packet
@@ -11,7 +11,7 @@ TAKING_THEIRS = 1
 
 
 class Restoring:
-    """A backup's content, and the key that its passphrase gives."""
+    """The content of a backup, and the key from its passphrase."""
 
     def __init__(self, content, key):
         self._header, self._chunks = content[:HEADER], []
@@ -23,11 +23,12 @@ class Restoring:
         self._key = key
 
     def run(self, session):
-        """Restores the backup, and takes its secrets if the vault has others. Whether the daemon said that it is done."""
+        """Restores the backup. Its secrets replace different ones in the vault. Returns whether the daemon reported
+        success."""
         control, helper = Control(session, user=False), Control(session, user=False)
         try:
             prompt = control.ask(packet(BEGIN_RESTORE, bytes([TAKING_THEIRS]) + self._header))
-            if prompt[:2] != packet(BEGIN_BACKUP):  # both are answered alike
+            if prompt[:2] != packet(BEGIN_BACKUP):  # both replies have the same answer
                 return False
             if helper.ask_sealed(packet(PASSPHRASE_KEY, prompt[2:] + self._key))[2:3] != bytes([LIVE]):
                 return False

@@ -4,7 +4,7 @@ import os
 
 
 def write_rules(session, text):
-    """The user's own file, put in its place as editors do it."""
+    """Writes the user's rules file, and replaces the old one as editors do."""
     folder = session.home / ".config/latchkey"
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / "rules.yaml.new").write_text(text)

@@ -12,7 +12,8 @@ APPLICATION = "[Application]\nname=org.example.One\n\n[Instance]\ninstance-id=1\
 
 
 def sandboxed(account, information, *command, before=(), options=()):
-    """Runs a command as the user's Flatpak application that the file `information`, a path in the machine, describes."""
+    """Runs a command as a Flatpak application of the user. The file `information`, a path in the machine, describes the
+    application."""
     runtime = f"/run/user/{account.uid}"
     box = ["bwrap", *options, "--unshare-pid", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
     for folder in ("bin", "lib", "lib64"):
@@ -25,7 +26,7 @@ def sandboxed(account, information, *command, before=(), options=()):
 
 
 def portal_secret(session, account, desktop):
-    """What the portal of a desktop gives the application, in hexadecimal."""
+    """The secret that the portal of a desktop gives the application, in hexadecimal."""
     machine = account.machine
     inside = machine.path(FOLDER)
     for name in ("portalclient.py", "support/pace.py"):
@@ -34,7 +35,7 @@ def portal_secret(session, account, desktop):
     (inside / "application").write_text(APPLICATION)
     session.run(FRONTEND.format(desktop))
     session.run(f"until {HAS_FRONTEND}; do sleep 0.1; done")
-    # Where Flatpak notes the processes of a sandbox, by its number.
+    # Flatpak's folder about the processes of this sandbox, by its number.
     instance = f"/run/user/{account.uid}/.flatpak/1"
     account.run("mkdir", "-p", instance)
     noted = ["sh", "-c", f'exec "$@" 3>{instance}/bwrapinfo.json', "sh"]

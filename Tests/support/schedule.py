@@ -1,4 +1,4 @@
-"""Parts side by side: what runs next, and when it is too late to begin."""
+"""Runs parts in parallel: chooses the next part, and decides when it is too late to begin one."""
 
 import contextlib
 import os
@@ -16,7 +16,8 @@ AT_A_TIME = 3
 
 @contextlib.contextmanager
 def installed():
-    """Installs what was built once for all parts, where every user can read it; nothing where nothing was built."""
+    """Installs the build once for all parts, into a place that every user can read. Does nothing if there is no build.
+    """
     if "LATCHKEY_STAGE" in os.environ or not (REPOSITORY / ".build/release/latchkeyd").exists():
         yield
         return
@@ -32,17 +33,18 @@ def installed():
 
 
 class Schedule:
-    """A run of some parts. It goes on after failures."""
+    """A run of several parts. It goes on after failures."""
 
     def __init__(self, parts, select=None, deadline=None, second_tries=False, at_a_time=AT_A_TIME):
-        # `select`: which tests of a part's folders; without it, those with the part's own marker, or all.
+        # `select` chooses tests of a part's folders. Without it, the part runs the tests with its own marker, or all
+        # tests.
         self.waiting = list(parts)
         self.select, self.deadline, self.second_tries, self.at_a_time = select, deadline, second_tries, at_a_time
         self.running, self.left = [], []
         self.report = Report()
 
     def run(self):
-        """Runs all parts, says what became of each, and returns the exit status."""
+        """Runs all parts, reports the result of each, and returns the exit status."""
         try:
             with installed():
                 while self.waiting or self.running:
@@ -53,7 +55,7 @@ class Schedule:
                 if self.second_tries:
                     self._try_again()
         finally:
-            # After Ctrl-C, too.
+            # This also happens after Ctrl-C.
             for run in self.running:
                 run.end()
         if self.left:

@@ -1,4 +1,4 @@
-"""What Xvfb shows, as a picture."""
+"""Pictures of Xvfb's screen."""
 
 import struct
 import zlib
@@ -6,7 +6,7 @@ import zlib
 
 def png(image, area=None):
     """A PNG of the screen that Xvfb keeps in a file, or of an area of it (left, top, width, height)."""
-    # An XWD file: its header's fields are big-endian, and a table of colours comes before the pixels.
+    # The file is in XWD format. The fields of its header are big-endian, and a table of colors comes before the pixels.
     fields = struct.unpack(">25I", image[:100])
     width, height, line = fields[4], fields[5], fields[12]
     start = fields[0] + fields[19] * 12

@@ -1,5 +1,6 @@
-"""Packets with a secret on the control socket, sealed as docs/developer/protocols.md says: version and operation, then all of it in a
-crypto_box_seal. Debian: python3-nacl."""
+"""Sealed packets with a secret for the control socket, as docs/developer/protocols.md describes. Version and operation
+come first, and then the whole packet in a crypto_box_seal. Debian: python3-nacl.
+"""
 
 from nacl.public import PrivateKey, PublicKey, SealedBox
 

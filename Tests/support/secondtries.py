@@ -1,8 +1,8 @@
-"""Second tries: a failed test of other people's programs runs once more, which is told and kept.
+"""Second tries. A failed test of other people's programs runs once more, and the report names it.
 
-`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test that has such a line is not tried again: a second failure
-within 20 runs needs an explanation. Remove the line when you have it. Runs are not counted; a line counts until it
-is removed, or until it is 30 days old, which is longer.
+`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test with such a line gets no other second try,
+because a second failure within 20 runs needs an explanation. Remove the line when you have the explanation. Nobody
+counts the runs. So a line counts until somebody removes it, or until it is 30 days old, which is longer.
 """
 
 import datetime
@@ -13,13 +13,13 @@ import sys
 from support.partrun import REPOSITORY
 
 NOTES = REPOSITORY / "Tests/second-tries.txt"
-# More in one run are a fault of the tests, of the machine or of Latchkey.
+# More second tries in one run show a fault of the tests, of the machine or of Latchkey.
 MOST = 3
 DAYS = 30
 
 
 def noted():
-    """The names that a recent line has."""
+    """The names of tests with a recent line."""
     names = set()
     for line in NOTES.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -38,8 +38,7 @@ def note(names):
 
 
 def allowed(failures):
-    """The failures that get a second try. Returns the tests that are tried again, and a line for each other test, with the
-    reason."""
+    """The failures that get a second try. Returns these tests, and a line for each other test, with the reason."""
     candidates, known, refused = [f for f in failures if f.second_try], noted(), []
     for failure in candidates:
         if failure.name in known:
@@ -51,8 +50,8 @@ def allowed(failures):
 
 
 class Load:
-    """As much work beside a second try as there was beside the first: a process that computes for each processor, and one that
-    writes to the disk."""
+    """Puts as much load beside a second try as there was beside the first one: a computing process for each processor,
+    and a process that writes to the disk."""
 
     COMPUTES = "while True: sum(range(10000))"
     WRITES = (

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A client of the Secret Service with its own session cryptography, which tells the keys it knows.
+"""A client of the Secret Service with its own cryptography for transport sessions. It reveals the session keys.
 
-Reads one request per line (a JSON object with "do") from standard input, and answers each with a line of JSON: what was
-asked for, or {"error": NAME}. Large secrets do not travel on these lines: a secret is a text repeated up to a size.
+Each line of standard input is a request, a JSON object with "do". For each it prints a line of JSON: the result, or
+{"error": NAME}. Large secrets do not travel on these lines, because a secret is a text that is repeated up to a size.
 Debian: python3-jeepney, python3-cryptography.
 """
 
@@ -31,7 +31,7 @@ PRIME = int(
 
 
 class Refused(Exception):
-    """The service answered with an error, whose name this carries."""
+    """The service answered with an error of this name."""
 
 
 class Client:
@@ -50,7 +50,7 @@ class Client:
         return reply.body
 
     def open(self, algorithm):
-        """A new session: its path and, in hexadecimal, the AES key and the number both sides agreed on."""
+        """Opens a transport session. Returns its path and, in hexadecimal, the AES key and the shared number."""
         if algorithm == PLAIN:
             _, path = self._call("/org/freedesktop/secrets", "Service", "OpenSession", "sv", (PLAIN, ("s", "")))
             self._keys[path] = None
@@ -59,7 +59,7 @@ class Client:
         return self._agree(own, pow(2, own, PRIME).to_bytes(128, "big"))
 
     def _agree(self, own, public):
-        """A new encrypted session with this private key, and its public one as it is to be sent."""
+        """Opens an encrypted session with this private key. `public` is the public key in the form to send."""
         output, path = self._call(
             "/org/freedesktop/secrets", "Service", "OpenSession", "sv", (ENCRYPTED, ("ay", public))
         )
@@ -71,14 +71,14 @@ class Client:
         return told | {"public": output[1].hex()}
 
     def handshakes(self, count, item):
-        """That many encrypted sessions, with public keys of every length. In each a secret is set and read back.
+        """Opens this many encrypted sessions, with public keys of every length. In each it sets a secret and reads the
+        secret back.
 
-        How many came back as they were, how many shared secrets and keys of the service began with a zero byte, and
-        how often each length of a public key was sent.
-        """
+        Returns how many secrets came back unchanged, how many shared secrets and public keys of the service began with
+        a zero byte, and how often it sent each length of a public key."""
         told = {"right": 0, "zeros": 0, "short": 0, "lengths": {}}
         for number in range(count):
-            # Powers of two are the short keys of which anybody knows the private half. The steps leave out no length.
+            # Powers of two are short public keys with a known private key. The steps cover every length.
             own = (number // 8 * 5 + secrets.randbelow(3)) % 1023 + 1 if number % 2 else secrets.randbits(160) + 1024
             public = pow(2, own, PRIME)
             least = (public.bit_length() + 7) // 8
@@ -99,7 +99,7 @@ class Client:
         return {}
 
     def borrow(self, session):
-        """Uses another client's plain session from now on."""
+        """From now on uses another client's plain session."""
         self._keys[session] = None
         return {}
 
@@ -124,29 +124,29 @@ class Client:
         return unpadder.update(padded) + unpadder.finalize()
 
     def store(self, session, attributes, text, size=None, label="Test", replace=False, collection="login"):
-        """CreateItem; the item's path."""
+        """Calls CreateItem, and returns the item's path."""
         properties = {f"{INTERFACE}.Item.Label": ("s", label), f"{INTERFACE}.Item.Attributes": ("a{ss}", attributes)}
         body = (properties, self._seal(session, repeated(text, size)), replace)
         path = f"/org/freedesktop/secrets/collection/{collection}"
         return {"item": self._call(path, "Collection", "CreateItem", "a{sv}(oayays)b", body)[0]}
 
     def set(self, session, item, text, size=None):
-        """SetSecret."""
+        """Calls SetSecret."""
         self._call(item, "Item", "SetSecret", "(oayays)", (self._seal(session, repeated(text, size)),))
         return {}
 
     def get(self, session, item):
-        """GetSecret: the secret's size and its SHA-256."""
+        """Calls GetSecret. Returns the secret's size and its SHA-256."""
         secret = self._unseal(self._call(item, "Item", "GetSecret", "o", (session,))[0])
         return {"size": len(secret), "hash": hashlib.sha256(secret).hexdigest()}
 
     def get_all(self, session, items):
-        """GetSecrets: sizes of those that could be read, by item."""
+        """Calls GetSecrets. Returns the sizes of the readable secrets, by item."""
         found = self._call("/org/freedesktop/secrets", "Service", "GetSecrets", "aoo", (items, session))[0]
         return {"sizes": {path: len(self._unseal(secret)) for path, secret in dict(found).items()}}
 
     def search(self, attributes):
-        """SearchItems: readable and locked items."""
+        """Calls SearchItems. Returns the readable and the locked items."""
         found = self._call("/org/freedesktop/secrets", "Service", "SearchItems", "a{ss}", (attributes,))
         return {"unlocked": found[0], "locked": found[1]}
 
@@ -162,7 +162,7 @@ class Client:
         return {}
 
     def collection(self, label):
-        """CreateCollection; its path."""
+        """Calls CreateCollection, and returns its path."""
         body = ({f"{INTERFACE}.Collection.Label": ("s", label)}, "")
         return {"collection": self._call("/org/freedesktop/secrets", "Service", "CreateCollection", "a{sv}s", body)[0]}
 
@@ -172,12 +172,12 @@ class Client:
         return {}
 
     def lock(self, path):
-        """Lock of one collection."""
+        """Locks one collection."""
         self._call("/org/freedesktop/secrets", "Service", "Lock", "ao", ([path],))
         return {}
 
     def screen_saver(self, active):
-        """Says what a screen saver says when it goes on or off."""
+        """Sends the signal of a screen saver that starts or ends."""
         emitter = DBusAddress("/org/gnome/ScreenSaver", interface="org.gnome.ScreenSaver")
         self._bus.send(new_signal(emitter, "ActiveChanged", "b", (active,)))
         return {}

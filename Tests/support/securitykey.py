@@ -10,18 +10,18 @@ SOURCE = REPOSITORY / "Tests/support/Shims/securitykey.c"
 
 
 class SecurityKeyLibrary:
-    """A library for `ssh-add -S`. A signature needs the PIN, and waits until it was touched, if it is told so."""
+    """A library for `ssh-add -S`. If the test wants, a signature needs the PIN or waits for a touch."""
 
     def __init__(self, folder):
         self.path = folder / "securitykey.so"
         self._touch, self._waits, self._pin = folder / "touch", folder / "waits", folder / "pin"
-        # The library waits while this folder exists.
+        # While a signature waits, the library keeps this folder.
         places = {"DUMMY": DUMMY, "TOUCH": self._touch, "WAITS": self._waits, "PIN": self._pin}
         macros = [f'-D{name}="{place}"' for name, place in places.items()]
         subprocess.run(["cc", "-shared", "-fPIC", "-o", self.path, *macros, SOURCE, "-ldl"], check=True)
 
     def wait_for_touch(self):
-        """From now on a signature waits until :meth:`touch`."""
+        """From now on, a signature waits until :meth:`touch`."""
         self._touch.unlink(missing_ok=True)
         self._touch.with_suffix(".needed").touch()
 
@@ -29,7 +29,7 @@ class SecurityKeyLibrary:
         self._touch.touch()
 
     def forget_touch(self):
-        """A signature waits for nothing any more, and none waits now."""
+        """Signatures no longer wait. No signature may be waiting now."""
         for file in (self._touch, self._waits, self._touch.with_suffix(".needed")):
             file.unlink(missing_ok=True)
 

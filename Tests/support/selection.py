@@ -1,11 +1,11 @@
-"""Which tests a run takes (a pytest plugin).
+"""The tests of a run (a pytest plugin).
 
-A test without the marker `night` belongs to the gate, `make test`. `night("imports")` puts a test, a case of it
-(`pytest.param(…, marks=…)`) or a whole file (`pytestmark`) into that part of `make test-all`. Without `--part` all tests run.
-LATCHKEY_ORDER, any text, has files and tests run in another order, which is the same for the same text.
+A test without the marker `night` belongs to the gate, `make test`. `night("imports")` puts a test, one of its cases
+(`pytest.param(…, marks=…)`) or a whole file (`pytestmark`) into that part of `make test-all`. Without `--part` all
+tests run. LATCHKEY_ORDER, any text, shuffles files and tests. The same text gives the same order.
 
-`second_try` marks a test that drives other people's programs: Tests/run may repeat it once, and says so. Tests of locks, keys,
-memory, peers, damage or lost data never have it (Tests/Repository/test_parts.py).
+`second_try` marks a test that drives other people's programs. Tests/run may repeat it once, and reports that. Tests of
+locks, keys, memory, peers, damage or lost data never have this mark (Tests/Repository/test_parts.py).
 """
 
 import os
@@ -37,7 +37,7 @@ def part_of(item):
 
 def pytest_collection_modifyitems(config, items):
     if "LATCHKEY_ORDER" in os.environ:
-        # Files and the tests in each of them, the same way in every worker.
+        # Shuffles files and the tests in each file, in the same way in every worker.
         order = random.Random(os.environ["LATCHKEY_ORDER"])
         place = {path: order.random() for path in sorted({str(item.path) for item in items})}
         order.shuffle(items)

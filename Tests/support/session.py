@@ -1,8 +1,8 @@
-"""Throw-away sessions for tests: fixtures, and what a person does in a session.
+"""Throw-away sessions for tests: fixtures, and the actions of a person in a session.
 
-`session` is a fresh one for each test, `new_session` one without a vault, `shared_session` one for all tests of a module. All
-take what `make install` installs once for the whole run; LATCHKEY_STAGE names a folder where that was done already. See
-Tests/Session/throwaway for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
+`session` is a fresh session for each test, `new_session` has no vault, and all tests of a module share
+`shared_session`. All use one `make install` for the whole run. LATCHKEY_STAGE may name an existing installation.
+Tests/Session/throwaway describes a session. If root runs the tests, the sessions belong to `nobody`.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ class Session:
 
     def __init__(self, stage, below="/tmp", user="nobody"):
         self.stage = stage
-        # What goes on after its login, as it waits no longer, becomes this process's child.
+        # The background work of a login becomes a child of this process.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are
+        # `throwaway` cleans up when its command ends. The command ends with its standard input, even if the tests are
         # killed.
         self._throwaway = subprocess.Popen(
             [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--below", below, "--user", user]
@@ -55,7 +55,7 @@ class Session:
         self.user = self.environment["USER"]
         self.uid, self.gid = self.root.stat().st_uid, self.root.stat().st_gid
         self.password = (self.root / "password").read_text()
-        # What the PAM modules logged, for the report of a failure: PAM lets a login in that unlocks nothing.
+        # The log of the PAM modules, for the report of a failure. A login may succeed without unlocking the vault.
         self.pam_log = ""
 
     def close(self):
@@ -64,17 +64,18 @@ class Session:
         self._throwaway.stdout.close()
         self._throwaway.wait(seconds(30))
 
-    # Commands
+    # MARK: commands
 
     def start(self, *command, **options):
-        """A process of the session's user, as subprocess.Popen returns it. The caller ends it."""
+        """Starts a process of the session's user, as subprocess.Popen does. The caller ends it."""
         if os.getuid() != self.uid:
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         options = {"env": self.environment, "cwd": self.home, "umask": 0o022} | options
         return subprocess.Popen([str(argument) for argument in command], **options)
 
     def run(self, *command, input="", check=False, timeout=30, **options):
-        """Runs the command to its end: subprocess.CompletedProcess with text. A `check`ed one must succeed."""
+        """Runs the command to its end, and returns a subprocess.CompletedProcess with text. With `check`, the command
+        must succeed."""
         options |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with self.start(*command, text=True, **options) as process:
             try:
@@ -88,7 +89,8 @@ class Session:
         return done
 
     def lend(self, program, *imported):
-        """A copy of a program of this package, and of the files that it imports, that the session's user can read: its path."""
+        """Copies a program of this package, and the files that it imports, to a place that the session's user can read.
+        Returns its path."""
         folder = self.root / "support"
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
@@ -99,18 +101,18 @@ class Session:
                 copy.chmod(0o755)
         return self.root / program.name
 
-    # What a person does. The result's returncode says whether PAM agreed.
+    # MARK: actions of a person; the result's returncode tells whether PAM accepted
 
     def login(self, password=None):
         """Authenticates and opens a session, as login(1) does."""
         return self._pam("login", password, "authenticate", "open_session")
 
     def login_without_password(self):
-        """Opens a session for which nobody gave a password."""
+        """Opens a session without a password."""
         return self._pam("autologin", "", "authenticate", "open_session")
 
     def locker(self, password=None, service="i3lock"):
-        """Authenticates and no more, as screen lockers do."""
+        """Only authenticates, as screen lockers do."""
         return self._pam(service, password, "authenticate")
 
     def logout(self):
@@ -134,13 +136,14 @@ class Session:
 
     @staticmethod
     def await_helpers():
-        """Waits for what a login that waited no longer left to itself; a helper that hangs is a test's own business."""
+        """Waits for the background work of a login that did not wait. A test with a hanging helper must end it itself.
+        """
         limit = Limit(20)
         while any(is_at_work(process) for process in own_children()) and not limit.is_over:
             time.sleep(0.02)
 
     def set_password(self, password):
-        """Changes what PAM accepts, and nothing else: the vault is not told."""
+        """Changes only the password that PAM accepts. The vault does not hear of it."""
         hashed = subprocess.run(
             ["openssl", "passwd", "-6", "-stdin"], input=password, stdout=subprocess.PIPE, text=True, check=True
         )
@@ -148,17 +151,17 @@ class Session:
         self.password = password
 
     def shadow(self, field):
-        """Has the module see this as the password field of the shadow file."""
+        """Makes the module see this password field of the shadow file."""
         (self.root / "shadow").write_text(f"{self.user}:{field}:20000:0:99999:7:::\n")
 
     def change_token(self, old, new):
-        """What passwd(1) does when it has both passwords. Only the vault is told."""
+        """Changes the vault's password as passwd(1) does when it has both passwords. PAM's own password stays."""
         return self._pamtester("passwd", self.user, "chauthtok", PAM_OLDAUTHTOK=old, PAM_AUTHTOK=new)
 
-    # Secrets
+    # MARK: secrets
 
     def store(self, secret, *attributes, label="Test", check=True):
-        """secret-tool store; attributes are names and values in turn."""
+        """Stores an item with secret-tool. The attributes are names and values in turn."""
         return self.run("secret-tool", "store", f"--label={label}", *attributes, input=secret, check=check)
 
     def lookup(self, *attributes):
@@ -166,14 +169,14 @@ class Session:
         done = self.run("secret-tool", "lookup", *attributes)
         return done.stdout if done.returncode == 0 else None
 
-    # The daemon
+    # MARK: the daemon
 
     def status(self):
-        """What `latchkey status` knows, once the device key service had its turn."""
+        """The output of `latchkey status`, after the daemon has talked to the device key service."""
         return settled(self.status_now)
 
     def status_now(self):
-        """The same at once: for a service that does not get its turn."""
+        """The same at once, for tests whose service does not answer."""
         return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
 
     def owner(self, name):
@@ -187,28 +190,28 @@ class Session:
         return self.owner(SECRETS)
 
     def offer(self, name, text):
-        """Has the bus start a service as this text of a service file says."""
+        """Makes the bus start a service with this service file."""
         file = self.root / f"services/{name}.service"
         file.write_text(text)
         file.chmod(0o644)
         self.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
 
     def start_daemon(self):
-        """Starts the daemon by the bus where it does not run, and returns its process."""
+        """Makes the bus start the daemon unless it runs. Returns its process."""
         method = "org.freedesktop.DBus.StartServiceByName"
         arguments = [f"string:{SECRETS}", "uint32:0"]
         self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, *arguments, check=True)
         return self.daemon_pid()
 
     def stop_daemon(self, number=signal.SIGTERM):
-        """Sends the daemon the signal and waits for its end."""
+        """Sends the daemon the signal, and waits for its end."""
         process = self.daemon_pid()
         assert process is not None, "no daemon"
         os.kill(process, number)
         wait_until(lambda: not is_alive(process) and self.daemon_pid() != process, "the daemon's end")
 
     def remove_generations(self):
-        """Removes the generations while no daemon runs, so that a damaged database has nothing to heal from."""
+        """Removes the generations while no daemon runs, so that a damaged database cannot heal."""
         shutil.rmtree(self.vault / "generations", ignore_errors=True)
 
     def restart(self, number=signal.SIGTERM):
@@ -217,23 +220,23 @@ class Session:
         return self.start_daemon()
 
     def log(self):
-        """What bus and daemon wrote to stderr."""
+        """The messages of the bus and the daemon on stderr."""
         return (self.root / "log").read_text()
 
 
 def own_children():
-    """The processes that this one started, and those that lost their parent."""
+    """The children of this process, and the orphans that it has adopted."""
     found = []
     for children in pathlib.Path("/proc/self/task").glob("*/children"):
-        # A thread may have ended meanwhile.
+        # The thread may have ended meanwhile.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found += children.read_text().split()
     return found
 
 
 def is_at_work(process):
-    """Whether the process is a helper without a parent. A helper that has ended is collected, and counts once more: only then is
-    the supervisor that it started a child of this process."""
+    """Whether the process is an orphaned helper. An ended helper is collected, and still counts this time, because only
+    then does its supervisor become a child of this process."""
     try:
         if pathlib.Path(f"/proc/{process}/comm").read_text() != "latchkey-derive\n":
             return False
@@ -244,7 +247,7 @@ def is_at_work(process):
 
 
 def is_alive(process):
-    """Whether a process of this number runs; one that is dead and not yet waited for does not."""
+    """Whether a process with this number runs. A process that has ended but is not collected does not count."""
     try:
         state = pathlib.Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -253,7 +256,7 @@ def is_alive(process):
 
 
 def wait_until(condition, what, timeout=TIMEOUT):
-    """Returns as soon as the condition holds; fails where it does not, on a quiet machine after `timeout` seconds or more."""
+    """Waits until the condition holds. Fails after `timeout` seconds on a quiet machine, and later on a busy one."""
     limit = Limit(timeout)
     while not condition():
         assert not limit.is_over, f"waited {limit.seconds:.0f} s for {what}"
@@ -262,11 +265,11 @@ def wait_until(condition, what, timeout=TIMEOUT):
 
 @pytest.fixture(scope="session")
 def stage():
-    """The folder where everything is installed."""
+    """The folder of the installation."""
     if "LATCHKEY_STAGE" in os.environ:
         yield pathlib.Path(os.environ["LATCHKEY_STAGE"]).resolve()
         return
-    # /tmp, as a session's user must be able to read it.
+    # A session's user must be able to read the folder, so it is in /tmp.
     with tempfile.TemporaryDirectory(prefix="latchkey-stage-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         command = ["make", "--silent", "install", f"DESTDIR={folder}", "PREFIX=/usr"]
@@ -276,7 +279,7 @@ def stage():
 
 @pytest.fixture
 def new_session(stage):
-    """A session of its own for the test, in which nobody ever logged in."""
+    """A session for the test, without a vault."""
     opened = Session(stage)
     yield opened
     opened.close()
@@ -284,14 +287,14 @@ def new_session(stage):
 
 @pytest.fixture
 def session(new_session):
-    """A session of its own for the test, with a vault that nobody ever opened."""
+    """A session for the test, with a vault that was never unlocked."""
     create_vault(new_session)
     return new_session
 
 
 @pytest.fixture
 def unlocked(new_session):
-    """A session of its own for the test, whose person has logged in."""
+    """A session for the test, after a login."""
     create_vault(new_session)
     assert new_session.login().returncode == 0
     return new_session

@@ -1,5 +1,6 @@
-"""The sleep of a booted system, as its real logind announces it: it waits for whoever has a delay lock. The kernel's part, to sleep,
-is played by a script, because a container's processes cannot put the machine to sleep."""
+"""The sleep of a booted system. Its real logind announces sleep, and waits for programs with a delay lock. A script
+plays the kernel's part, because a container's processes cannot put the machine to sleep.
+"""
 
 import subprocess
 from pathlib import Path
@@ -7,10 +8,10 @@ from pathlib import Path
 from support.machine import eventually
 
 SHIM = Path(__file__).with_name("Shims") / "power.c"
-# logind may write below /etc and /run only, and /run does not outlive a boot.
+# logind may write only below /etc and /run, and /run does not survive a boot.
 FOLDER = "/etc/test-sleep"
 
-# All of the daemon's is frozen while the machine sleeps, as by the kernel.
+# During sleep the daemon is frozen, as a real kernel would freeze it.
 SLEEP = f"""#!/bin/sh
 kill -STOP $(cat {FOLDER}/daemon)
 touch {FOLDER}/asleep
@@ -19,7 +20,7 @@ kill -CONT $(cat {FOLDER}/daemon)
 """
 UNITS = "/etc/systemd/system"
 FILES = {
-    # Longer than any test waits: who holds sleep up has to let go by itself.
+    # The delay is longer than any test waits, so a program that delays sleep must let go by itself.
     "/etc/systemd/logind.conf.d/test-sleep.conf": "[Login]\nInhibitDelayMaxSec=600\n",
     f"{UNITS}/systemd-suspend.service.d/test.conf": f"[Service]\nExecStart=\nExecStart=/bin/sh {FOLDER}/sleep\n",
     f"{UNITS}/systemd-logind.service.d/test.conf": f"[Service]\nEnvironment=LD_PRELOAD={FOLDER}/power.so\n",
@@ -29,7 +30,8 @@ FILES = {
 
 
 def prepare(top):
-    """Gives a system, whose root is seen at `top`, a sleep, from its next boot or from the next start of its logind on."""
+    """Prepares a system for sleep. `top` is its root folder. The files take effect at the next boot or the next start
+    of logind."""
     for name, text in FILES.items():
         file = top / name.lstrip("/")
         file.parent.mkdir(exist_ok=True)
@@ -53,7 +55,7 @@ class Sleep:
         self.asleep = self.machine.path(f"{FOLDER}/asleep")
 
     def begin(self):
-        """Has the machine go to sleep, and returns when all has been done that comes before."""
+        """Puts the machine to sleep. Returns after all preparations for sleep."""
         shown = self.account.run("systemctl", "--user", "show", "-P", "MainPID", "latchkeyd.service").stdout
         self.machine.path(f"{FOLDER}/daemon").write_text(shown)
         self.machine.root("systemctl", "suspend")
@@ -67,6 +69,6 @@ class Sleep:
 
 
 def await_inhibitor(machine):
-    """Waits for latchkeyd's delay lock. Without one, sleep waits for nothing, and shows nothing."""
+    """Waits for latchkeyd's delay lock. Without the lock, sleep would not wait, and the test would prove nothing."""
     held = lambda: "latchkeyd" in machine.root("systemd-inhibit", "--list", "--no-legend", "--no-pager").stdout
     eventually(held, what="latchkeyd's delay lock")

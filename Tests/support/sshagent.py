@@ -1,4 +1,4 @@
-"""The ssh agent, and a client of it that speaks its protocol byte by byte."""
+"""The ssh agent, and a client that speaks its protocol byte by byte."""
 
 import base64
 import contextlib
@@ -16,13 +16,13 @@ RESTRICT = "restrict-destination-v00@openssh.com"
 
 
 def string(value):
-    """With its length in front."""
+    """The value with its length in front."""
     value = value.encode() if isinstance(value, str) else value
     return struct.pack(">I", len(value)) + value
 
 
 def strings(value):
-    """The strings that a value is made of."""
+    """The strings in a value."""
     found = []
     while value:
         size = struct.unpack(">I", value[:4])[0]
@@ -32,10 +32,11 @@ def strings(value):
 
 
 class Agent:
-    """A running agent of a session. Its questions are answered by a file: no answer means no."""
+    """A running agent of a session. A file answers its questions, and without an answer the answer is no."""
 
     def __init__(self, session, asks_itself=False, providers=None):
-        """`asks_itself`: by a real prompter, and not by the file. `providers`: the libraries that may speak to security keys."""
+        """`asks_itself` uses a real prompter instead of the file. `providers` are the libraries that may talk to
+        security keys."""
         self.session = session
         self.folder = session.root / "agent"
         self.folder.mkdir()
@@ -45,7 +46,7 @@ class Agent:
         self.host_answer = self.folder / "answer-host"
         program = self.folder / "prompt"
         program.write_text(
-            # One write, as a notice and a question may come together.
+            # The program writes once, because a notice and a question may come at the same time.
             f"#!/bin/sh\ntext=$(tr '\\0' '|')\nprintf '%s\\n' \"$text\" >>{self.questions}\n[ ! -e {self.pin} ] || cat {self.pin}\n"
             f"case $text in *'|host') exit $(cat {self.host_answer} || echo 1) ;; esac\nexit $(cat {self.answer} || echo 1)\n")
         program.chmod(0o755)
@@ -60,26 +61,26 @@ class Agent:
         self.process.wait(seconds(10))
 
     def will_say(self, yes, host=False):
-        """What the person answers from now on. `host`: whether a host is allowed until the lock."""
+        """Sets the person's answer from now on. `host` tells whether the person allows a host until the lock."""
         self.answer.write_text("0" if yes else "1")
         self.host_answer.write_text("0" if host else "1")
 
     def asked(self):
-        """The questions until now."""
+        """The questions so far."""
         return self.questions.read_text().splitlines() if self.questions.exists() else []
 
     def run(self, *command, **options):
-        """A command with the agent in its environment."""
+        """Runs a command that finds the agent in its environment."""
         return self.session.run(*command, **options)
 
     def key(self, name="key", kind="ed25519", *options):
-        """A new key file, without a passphrase: its path."""
+        """Makes a key file without a passphrase, and returns its path."""
         path = self.folder / name
         self.run("ssh-keygen", "-q", "-N", "", "-C", name, "-t", kind, "-f", path, *options, check=True)
         return path
 
     def listed(self):
-        """The comments of the keys that a client on this machine sees."""
+        """The comments of the keys that the agent shows to a client on this machine."""
         with self.connect() as client:
             return [comment.decode() for _, comment in client.identities()]
 
@@ -93,7 +94,7 @@ class Agent:
 
 
 class Client:
-    """A connection."""
+    """A connection to the agent."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -138,7 +139,7 @@ class Client:
         return self.ask(27, string(name), *fields)
 
     def bind(self, host, session, forwarding):
-        """Binds to a session of a host: whether the agent took it."""
+        """Binds the connection to a session of a host. Returns whether the agent accepted."""
         fields = string(host.blob), string(session), string(host.sign(session)), bytes([forwarding])
         return self.extend("session-bind@openssh.com", *fields)[0] == SUCCESS
 
@@ -159,7 +160,7 @@ class Host:
 
 
 def login(blob, session, user="anna", host=None):
-    """What ssh has signed for a login. With `host`, the login names the host's key."""
+    """The data that ssh signs for a login. With `host`, the login names the host's key."""
     kind = blob[4 : 4 + struct.unpack(">I", blob[:4])[0]]
     method, end = ("publickey-hostbound-v00@openssh.com", string(host.blob)) if host else ("publickey", b"")
     return (
@@ -169,7 +170,7 @@ def login(blob, session, user="anna", host=None):
 
 
 def public_blob(path):
-    """The blob of a file of a public key."""
+    """The blob of a public key file."""
     return base64.b64decode(pathlib.Path(f"{path}.pub").read_text().split()[1])
 
 
@@ -178,12 +179,12 @@ def hop(user, host, *hosts):
 
 
 def destination(to_name, to, user="", from_name="", origin=()):
-    """One constraint."""
+    """One constraint of a key's destination."""
     return string(hop("", from_name, *origin) + hop(user, to_name, to) + string(""))
 
 
 def private_fields(path):
-    """A key file's fields, as they are added to an agent."""
+    """The fields of a key file, in the form for adding it to an agent."""
     text = pathlib.Path(path).read_text().splitlines()[1:-1]
     raw = base64.b64decode("".join(text))
     rest = raw[len(b"openssh-key-v1\0") :]
@@ -191,14 +192,14 @@ def private_fields(path):
         rest = rest[4 + struct.unpack(">I", rest[:4])[0] :]
     rest = rest[4:]
     rest = rest[4 + struct.unpack(">I", rest[:4])[0] :]
-    # Behind the number that is there twice; the padding counts from 1.
+    # Skips a number that the file has twice. The padding counts from 1.
     fields = rest[4:][8:]
     padding = next((size for size in range(7, 0, -1) if fields.endswith(bytes(range(1, size + 1)))), 0)
     return fields[: len(fields) - padding]
 
 
 def strings_until(value):
-    """Strings up to something else."""
+    """The strings of a value, up to the first other data."""
     found = []
     while len(value) >= 4 and value[0] == 0:
         size = struct.unpack(">I", value[:4])[0]

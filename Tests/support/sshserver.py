@@ -9,7 +9,7 @@ SSHD = "/usr/sbin/sshd"
 
 
 class Server:
-    """An sshd of the session's user that each connection starts, with a host key of its own."""
+    """An sshd of the session's user, with its own host key. Each connection starts a new one."""
 
     def __init__(self, agent, name):  # noqa: F811
         self.agent, self.name = agent, name
@@ -26,7 +26,7 @@ class Server:
             agent.key("authority")
 
     def login(self, *options):
-        """Whether a login by a key succeeds. The account's shell may be one that lets nobody in, after that."""
+        """Whether a login by key succeeds. Afterwards the account's shell may still refuse."""
         before = self.log.read_text().count("Accepted publickey") if self.log.exists() else 0
         self.agent.run(
             "ssh", "-F", "none", "-o", f"ProxyCommand={SSHD} -i -f {self.config} -E {self.log}", "-o", "BatchMode=yes",
@@ -36,7 +36,7 @@ class Server:
 
 
 def accounts(session):
-    """The accounts of this machine, with a shell for the session's user: a file to be mounted over /etc/passwd."""
+    """The accounts of this machine, with a shell for the session's user. The file is for a mount over /etc/passwd."""
     path = session.root / "passwd-with-shell"
     lines = pathlib.Path("/etc/passwd").read_text().splitlines()
     changed = [
@@ -46,7 +46,8 @@ def accounts(session):
 
 
 class Hosts:
-    """Several hosts, whose names the session's ssh knows by a configuration file. Commands need root: the user gets a shell."""
+    """Several hosts. A configuration file gives their names to the session's ssh. Commands need root, because the user
+    gets a shell."""
 
     def __init__(self, agent, *names):
         self._session = agent.session
@@ -58,12 +59,12 @@ class Hosts:
         self.config.write_text("\n".join(lines) + "\n")
 
     def allow(self, public):
-        """Lets a key log in at all of them."""
+        """Allows logins with this key at all hosts."""
         for server in self.servers:
             server.allowed.write_text(pathlib.Path(public).read_text())
 
     def run(self, *command, limit=30):
-        """Runs a command, as subprocess.run returns it, where the session's user has a shell."""
+        """Runs a command with a shell for the session's user. The result is that of subprocess.run."""
         session = self._session
         words = [
             "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', accounts(session), "setpriv", f"--reuid={session.uid}",
@@ -73,5 +74,5 @@ class Hosts:
             timeout=seconds(limit))
 
     def logins(self):
-        """How many logins each host had."""
+        """The number of logins at each host."""
         return [server.log.read_text().count("Accepted publickey") if server.log.exists() else 0 for server in self.servers]

@@ -1,4 +1,4 @@
-"""A stand-in for latchkeyd: the daemon's end of the control socket, which answers as a test says."""
+"""A stand-in for latchkeyd: the daemon's end of the control socket, with the answers of a test."""
 
 import contextlib
 import os
@@ -43,7 +43,7 @@ def texts(values):
 
 
 def reason(value):
-    """A reason: code and values, in a tuple. A text alone is the words of no code."""
+    """Encodes a reason, which is a tuple of a code and values. A single text becomes a reason without a code."""
     code, *values = value if isinstance(value, tuple) else ("verbatim", value)
     parts = [b"\0" + struct.pack("<Q", one) if isinstance(one, int) else b"\2" + reason(one) if isinstance(one, tuple) else b"\1" + text(one)
              for one in values]
@@ -55,7 +55,7 @@ def listed(values):
 
 
 def optional(value):
-    """A reason that need not be there."""
+    """Encodes a reason that may be absent."""
     return b"\1" + reason(value) if value else b"\0"
 
 
@@ -77,7 +77,7 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
 
 
 def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason="", process=("", 0, 0)):
-    """`process` is an interpreter: its program, its id and when it started."""
+    """`process` is for an interpreter: its program, its process id, and its start time."""
     texts = b"".join(map(text, (label, caller, window, terminal)))
     words = text(change) + text(reason)
     return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False]) + text(process[0]) + struct.pack("<IQ", *process[1:])
@@ -92,7 +92,7 @@ def derivation(salt=bytes(range(16)), passes=3, memory=32 << 20):
 
 
 def sealed(secret, public_key):
-    """A crypto_box_seal, made if it is used: the other tests need no libsodium."""
+    """A crypto_box_seal. The import is here because other tests need no libsodium."""
     from nacl.public import PublicKey, SealedBox
 
     return SealedBox(PublicKey(public_key)).encrypt(secret)
@@ -103,33 +103,35 @@ def declined(why="so says the test"):
 
 
 class Delivery:
-    """The keys that came."""
+    """The keys in a packet."""
 
     def __init__(self, packet):
         assert len(packet) >= 91 and (len(packet) - 91) % 68 == 0
         self.vault, self.generation, self.flags, self.unlocked, self.session = struct.unpack("<2x16sQB32s32s", packet[:91])
-        # Number, A and C of former key epochs.
+        # The number and the tier keys A and C of each former key epoch.
         self.former = list(struct.iter_unpack("<I32s32s", packet[91:]))
 
 
 class Daemon:
-    """Listens in `runtime`. `need`, `outcome`, `status`, `lock` and `derivation` are the answers: a number, a whole packet,
-    SILENT for none, CLOSED to hang up, or a list of these for one request after another. `outcome` answers keys and
-    passphrases. What came is in `hellos`, with the number of the prompt of each in `answered` and the moment of its password
-    in `given`, `deliveries`, `asked`: the
-    prompt of each derivation, `keys`: prompt and key of each passphrase, `sessions`: each delivery of tier key C alone, and `packets`: all of it. `prompts` has the prompts
-    by number; `outcomes`, how each ended: None if only its connection did.
+    """Listens in `runtime`. `need`, `outcome`, `status`, `lock` and `derivation` are the answers: a number, a whole
+    packet, SILENT for no answer, CLOSED to hang up, or a list of these for successive requests. `outcome` answers keys
+    and passphrases.
 
-    It stands for the device key as well: `device_secret` None answers as that does, and `secrets` has what each wrapping
-    holds, of which `wrapping` is the present protector's. `wanted` has kind, vault and protector of each question for a
-    secret, `destructions` whether the password was said to be gone. `notes` counts how often a password was said to open
-    nothing, `put_aside` has the folders that were to be put aside.
+    These attributes record the requests. `hellos` has the hellos, `answered` the prompt number of each, and `given` the
+    moment of its password. `deliveries` has the keys, and `sessions` each delivery of tier key C alone. `asked` has the
+    prompt of each derivation, and `keys` the prompt and key of each passphrase. `packets` has all packets. `prompts`
+    has the prompts by number. `outcomes` tells how each prompt ended, or None if only its connection ended.
 
-    `give_way` answers a helper that asks it to end, and `given_way` counts these. Where it says that it does, it ends the connection,
-    as its end would: whatever comes then reaches the one that took its place.
+    The stand-in also has a device key. With `device_secret` None it answers as without a service. `secrets` has the
+    content of each wrapping, and `wrapping` belongs to the present protector. `wanted` has kind, vault and protector of
+    each request for a secret. `destructions` tells whether the password was reported as removed. `notes` counts the
+    passwords that opened nothing, and `put_aside` has the folders of put-aside vaults.
 
-    What comes sealed is in all of these as it was before. `one_time_key` None answers the question for a key to seal to as the
-    daemon does."""
+    `give_way` answers a helper that asks the daemon to end, and `given_way` counts these requests. If the answer is
+    yes, the stand-in ends the connection as a real daemon would. Later requests reach its successor.
+
+    Sealed packets are recorded in their opened form. With `one_time_key` None, the stand-in answers a request for a
+    sealing key as the real daemon does."""
 
     IDENTITY = bytes(range(0xD0, 0xE0))
 
@@ -161,15 +163,15 @@ class Daemon:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self, remove=True):
-        # Wakes the thread that accepts; close alone would not.
+        # This wakes the accepting thread. close() alone would not.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         if remove:
             os.unlink(self.path)
 
     def hang_up(self):
-        """Ends all connections, and returns when all are closed. Otherwise a client that gets a signal for each event would get
-        one more for the close after the shutdown."""
+        """Ends all connections, and returns when all are closed. Otherwise a client that gets a signal for each event
+        could get another one for the close after the shutdown."""
         for connection, thread in list(self._connections.items()):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -237,7 +239,7 @@ class Daemon:
                     self.outcomes.setdefault(showing, None)
 
     def _one_time_key(self):
-        # Made where it is used: the other tests need no libsodium.
+        # The import is here because other tests need no libsodium.
         from support.sealing import OneTimeKey
 
         key = OneTimeKey()
@@ -268,7 +270,7 @@ class Daemon:
             self.deliveries.append(Delivery(packet))
             return self._next("outcome", UNLOCK)
         if operation == UNLOCK_SESSION:
-            # Vault, epoch, tier key C.
+            # Vault, key epoch and tier key C.
             self.sessions.append(struct.unpack("<2x16sI32s", packet))
             return self._next("outcome", UNLOCK)
         if operation == DEVICE_SECRET:

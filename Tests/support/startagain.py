@@ -1,6 +1,7 @@
-"""What a service manager does for latchkeyd's unit: passes its socket, keeps what it has it keep, and starts it again.
+"""The service manager's part for latchkeyd's unit: it passes the socket, keeps descriptors for the daemon, and starts
+the daemon again.
 
-systemd itself does so in Tests/Desktop/test_booted_switch.py.
+Tests/Desktop/test_booted_switch.py tests the real systemd.
 """
 
 import array
@@ -14,7 +15,7 @@ import threading
 from support.peer import acting_as
 from support.session import wait_until
 
-# `RestartForceExitStatus=` of the unit.
+# The exit status in the unit's `RestartForceExitStatus=`.
 START_AGAIN = 75
 
 
@@ -57,7 +58,7 @@ class Manager:
         """Starts the daemon with its socket and the kept descriptors."""
         passed = {"latchkeyd.socket": self.control.fileno()} | self.kept
         copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in passed.values()]
-        # The first one it takes is 3.
+        # The daemon takes the descriptors from number 3 on.
         moves = " ".join(f"{index}<&{number}" for index, number in enumerate(copies, 3))
         closes = " ".join(f"{number}<&-" for number in copies)
         share = self.stage / "usr/share/latchkey"
@@ -81,7 +82,7 @@ class Manager:
         return self.process.returncode
 
     def forget(self):
-        """Closes the kept descriptors, as for a unit that was stopped."""
+        """Closes the kept descriptors, as for a stopped unit."""
         while self.kept:
             os.close(self.kept.popitem()[1])
 

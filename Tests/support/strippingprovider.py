@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A provider with one item, which strips the leading zeros of a shared secret, as KWallet does. It draws its keys so that of every two
-sessions the first has such zeros and the second has none. It prints what was opened and closed.
+"""A provider with one item. It strips the leading zeros of a shared secret, as KWallet does. It chooses its keys so
+that of every two sessions the first has such zeros and the second has none. It prints each opening and closing.
 
 Debian: python3-gi, python3-cryptography.
 """
@@ -31,7 +31,8 @@ def open_session(theirs):
     wanted = len(keys) % 2 == 0
     own = secrets.randbelow(PRIME // 2) + 2
     shared = pow(theirs, own, PRIME)
-    # One in 256 has them. From one key to the next it is a multiplication, as nobody waits long for the answer.
+    # One key in 256 gives leading zeros. The next candidate costs only a multiplication, because the client does not
+    # wait long for the answer.
     while (shared >> 1016 == 0) != wanted:
         own, shared = own + 1, shared * theirs % PRIME
     stripped = shared.to_bytes((shared.bit_length() + 7) // 8, "big")

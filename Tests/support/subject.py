@@ -1,4 +1,4 @@
-"""What is measured: latchkeyd and gnome-keyring, each in a throw-away session with a bus of the same kind."""
+"""The measured programs: latchkeyd and gnome-keyring, each in a throw-away session with the same kind of bus."""
 
 import collections
 import os
@@ -26,7 +26,7 @@ class Subject:
         self.session.close()
 
     def measure(self, *arguments, timeout=900):
-        """Runs the client: its samples by name."""
+        """Runs the client, and returns its samples by name."""
         done = self.session.run(self.client, *arguments, timeout=timeout)
         if done.returncode != 0:
             raise RuntimeError(f"{self.name}: {' '.join(map(str, arguments))}: {done.stderr}{self.session.log()[-2000:]}")
@@ -37,30 +37,30 @@ class Subject:
         return samples
 
     def memory(self):
-        """Kilobytes by name, of /proc/PID/smaps_rollup."""
-        os.sync()  # the page cache's dirty pages of the program itself are not its own memory
+        """The values of /proc/PID/smaps_rollup in kilobytes, by name."""
+        os.sync()  # dirty pages of the page cache do not count as the program's own memory
         lines = pathlib.Path(f"/proc/{self.session.daemon_pid()}/smaps_rollup").read_text().splitlines()[1:]
         return {line.split(":")[0]: int(line.split()[1]) for line in lines}
 
     def version(self):
-        """For the table."""
+        """The program's version, for the table."""
         raise NotImplementedError
 
     def fill(self, count, upto):
-        """Makes sure that there are `upto` items, where there are `count`. The daemon runs and is unlocked after."""
+        """Adds items from number `count` up to `upto`. Afterwards the daemon runs and is unlocked."""
         raise NotImplementedError
 
     def start_command(self):
-        """What starts the daemon, locked; it does not run now."""
+        """The command that starts the daemon locked. The daemon must not run now."""
         raise NotImplementedError
 
     def unlock_from_start(self):
-        """Starts the daemon and unlocks it with the password: seconds until it answers."""
+        """Starts the daemon, and unlocks it with the password. Returns the seconds until it answers."""
         raise NotImplementedError
 
 
 class Latchkeyd(Subject):
-    """latchkeyd, unlocked by PAM."""
+    """latchkeyd, which PAM unlocks."""
 
     name = "latchkeyd"
 
@@ -96,7 +96,7 @@ class Latchkeyd(Subject):
 
 
 class GnomeKeyring(Subject):
-    """gnome-keyring-daemon, unlocked by its own --unlock."""
+    """gnome-keyring-daemon, which its own --unlock unlocks."""
 
     name = "gnome-keyring"
     password = b"correct horse"
@@ -104,7 +104,7 @@ class GnomeKeyring(Subject):
 
     def __init__(self, stage, below, client):
         super().__init__(stage, below, client)
-        # The bus is not to start latchkeyd again.
+        # The bus must not start latchkeyd again.
         (self.session.root / "services/org.freedesktop.secrets.service").unlink()
         method = "org.freedesktop.DBus.ReloadConfig"
         arguments = ["--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus", method]
@@ -122,7 +122,7 @@ class GnomeKeyring(Subject):
         return subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
 
     def measure(self, *arguments, timeout=900):
-        """Once more after a crash: gnome-keyring-daemon 42 has them when sessions come and go fast."""
+        """Measures again after a crash, because gnome-keyring-daemon 42 crashes if sessions come and go fast."""
         while True:
             try:
                 return super().measure(*arguments, timeout=timeout)

@@ -1,4 +1,4 @@
-"""`latchkey switch` in a booted system: who has the name, and what became of the person's files."""
+"""`latchkey switch` in a booted system: the owner of the name, and the person's files."""
 
 import contextlib
 import json
@@ -10,11 +10,11 @@ QUEUE = (
     r""" | grep -o '":[^"]*"' | tr -d '"' | while read name; do"""
     " busctl --user status $name | sed -n 's/^Comm=//p'; done"
 )
-# The files that `--back` adds, so that Latchkey steps aside.
+# Files that `--back` adds, so that Latchkey leaves the name to the other provider.
 ASIDE = {
     "/.config/systemd/user/latchkeyd.socket", "/.config/systemd/user/latchkeyd.service", "/.local/state/latchkey/switch.json",
     "/.local/share/dbus-1/services/org.freedesktop.secrets.service"}  # fmt: skip
-# The programs' own data, which no switch touches.
+# The data of the programs, which no switch touches.
 DATA = ("/.local/share/latchkey", "/.local/share/keyrings", "/.local/share/kwalletd", "/.config/dconf")
 
 
@@ -24,12 +24,12 @@ def queue(session):
 
 
 def await_owner(session, owner):
-    """Waits until a program is the only one; None: no program at all."""
+    """Waits until this program is the only one in the queue. None means that the queue is empty."""
     eventually(lambda: queue(session) == ([owner] if owner else []), 20, f"{owner} alone, not {queue(session)}")
 
 
 def files(account):
-    """The person's settings: for each file its mode and content, or where it leads."""
+    """The person's settings: the mode and content of each file, or the target of a link."""
     found = {}
     for top in (".config", ".local"):
         for path in sorted(account.machine.path(f"{account.home}/{top}").rglob("*")):
@@ -44,7 +44,7 @@ def files(account):
 
 
 def switch(session, account, *options, status=0):
-    """Runs the switch, and returns its report."""
+    """Runs the command, and returns its report."""
     done = session.run(f"latchkey switch {' '.join(options)} --json >/tmp/switch.json", timeout=90, check=False)
     report = json.loads(account.machine.path("/tmp/switch.json").read_text())
     assert done.returncode == status, report
@@ -53,7 +53,7 @@ def switch(session, account, *options, status=0):
 
 @contextlib.contextmanager
 def away(machine, *patterns):
-    """A system without some of its files, as if no package had brought them."""
+    """Removes some files of a system for a while, as if no package had installed them."""
     top = machine.path("/")
     moved = [path for pattern in patterns for path in top.glob(pattern.lstrip("/"))]
     assert moved, patterns

@@ -8,7 +8,7 @@ def _start(*command, **options):
 
 
 class SystemBus:
-    """Runs until it is closed. Any program may own any name."""
+    """A system bus that runs until it is closed. Any program may own any name."""
 
     def __init__(self, root, address, start=_start):
         configuration = root / "system-bus.conf"
@@ -33,7 +33,7 @@ class SystemBus:
 
 
 def started(start, *command):
-    """A process that says a line when it is ready."""
+    """Starts a process, and waits for its first line, which reports that it is ready."""
     process = start(*command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline(), f"{command} did not start"
     return process

@@ -22,7 +22,7 @@ OPERATIONS = {
     "delete": "delete",
 }
 
-# The outcome of an operation that is done, as the tests measure it; the table says "yes".
+# The successful outcome of each operation, as the tests measure it. The table shows "yes".
 DONE = {
     "secret": "read",
     "metadata": "read",
@@ -33,7 +33,7 @@ DONE = {
     "delete": "deleted",
 }
 
-# Whole names, but those that the table's readers know.
+# Full error names that are not listed here appear in the table unchanged.
 ERRORS = {
     "org.freedesktop.Secret.Error.IsLocked": "IsLocked",
     "org.freedesktop.Secret.Error.NoSuchObject": "NoSuchObject",
@@ -53,11 +53,11 @@ class Cell:
         self.peer, self.name = peer, name
         self.items = {}
         try:
-            # One item for each operation, so that none meets what another did.
+            # Each operation has its own item, so that the operations do not affect each other.
             for operation in OPERATIONS:
                 self.items[operation] = peer.create(operation, self.words(operation), "Label")
         except Failure as failure:
-            # There is none that could be read or changed.
+            # In this state, no item of the class can exist.
             assert short(failure) == "NoPasscode" and not self.items
 
     def words(self, operation):
@@ -67,7 +67,7 @@ class Cell:
         return {"of": self.name, "for": operation}
 
     def measure(self, peer):
-        """By operation: what became of it."""
+        """The outcome of each operation."""
         self.peer = peer
         outcomes = {}
         for operation in OPERATIONS:
@@ -153,17 +153,17 @@ def logged_out(session, _peer):
 
 
 def no_password(_session, _peer):
-    """Never had one: see `begin`."""
+    """This state needs no step, because the login never had a password (see `begin`)."""
 
 
 def password_removed(session, _peer):
-    """Noticed when the next session begins without one, as after `passwd -d`."""
+    """The next login without a password notices the removal, as after `passwd -d`."""
     session.shadow("")
     assert session.login_without_password().returncode == 0
 
 
 def other_device(session, _peer):
-    """The home folder on another machine, where the person logged in."""
+    """The home folder is on another machine, and the person has logged in there."""
     session.stop_daemon()
     (session.vault / "device.key").unlink()
     session.start_daemon()
@@ -182,7 +182,7 @@ STATES = {
 }
 
 
-# Between the states of one column.
+# Separates the states in a column's heading.
 BETWEEN = ", "
 
 
@@ -196,7 +196,7 @@ def begin(session, state):
 
 
 def measure(stage, state):
-    """By class and operation: what became of it in that state, in a session of its own."""
+    """The outcomes in that state, by class and operation. The state has its own session."""
     session = Session(stage)
     try:
         begin(session, state)
@@ -213,10 +213,9 @@ def measure(stage, state):
 
 
 def markdown(measured):
-    """The table, as it stands in docs/user/classes.md. States beside each other with the same outcomes share a column.
+    """The table in the form of docs/user/classes.md. Adjacent states with the same outcomes share a column.
 
-    Operations of a class with the same outcomes share a row.
-    """
+    Operations of a class with the same outcomes share a row."""
     columns = [list(states) for _, states in itertools.groupby(measured, key=measured.get)]
     heads = [BETWEEN.join(states) for states in columns]
     lines = ["| class | operation | " + " | ".join(heads) + " |", "| --- | --- |" + " --- |" * len(heads)]
@@ -233,7 +232,7 @@ def markdown(measured):
 
 
 def written():
-    """The table of docs/user/classes.md: by state, class and operation."""
+    """The table in docs/user/classes.md, by state, class and operation."""
     text = (pathlib.Path(__file__).parents[2] / "docs/user/classes.md").read_text()
     lines = text[text.index("| class | operation |") :].split("\n\n")[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -246,7 +245,7 @@ def written():
                 for state in joined.split(BETWEEN):
                     outcome = DONE.get(operation, cell) if cell == "yes" else cell
                     table.setdefault(state, {}).setdefault(name, {})[operation] = outcome
-    # In the order of OPERATIONS again.
+    # Restores the order of OPERATIONS.
     return {
         state: {name: {operation: outcomes[operation] for operation in OPERATIONS} for name, outcomes in classes.items()}
         for state, classes in table.items()

@@ -1,4 +1,4 @@
-"""The shell of a logged-in user, and what the tests ask of it."""
+"""The shell of a logged-in user, and the commands that tests run in it."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ PROMPT = "@@> "
 
 
 class LoginRefused(Exception):
-    """The login program or sshd did not accept the password."""
+    """The login program or sshd refused the password."""
 
 
 class Terminal:
@@ -24,7 +24,7 @@ class Terminal:
         ended = terminal.expect([r"[$#] $", refusal, pexpect.EOF])
         if ended != 0:
             terminal.close(force=True)
-            # systemd-run can lose the last line of a program that ends. ssh's status says the same as that line.
+            # systemd-run can lose the last line of a program that ends. The status of ssh gives the same information.
             assert ended == 1 or terminal.exitstatus == 255, (terminal.exitstatus, terminal.before)
             raise LoginRefused(terminal.before)
         # The two quotes keep the echo of this line from looking like the prompt.
@@ -39,11 +39,11 @@ class Terminal:
     def __exit__(self, failure, *_):
         if failure is None:
             self.close()
-        else:  # without a wait for what the failure left running
+        else:  # without waiting for remaining processes
             self.terminal.close(force=True)
 
     def start(self, command):
-        """Types a command and does not wait for it; `expect` and `finish` do."""
+        """Types a command without waiting for its end. `expect` and `finish` wait."""
         self.terminal.sendline(command)
 
     def expect(self, pattern, timeout=60):
@@ -65,7 +65,7 @@ class Terminal:
         return subprocess.CompletedProcess([], status, output, "")
 
     def run(self, command, timeout=60, check=True):
-        """Runs one line of shell. `stdout` is all that came to the terminal."""
+        """Runs one line of shell. `stdout` is everything that appeared on the terminal."""
         self.start(command)
         done = self.finish(timeout)
         if check and done.returncode != 0:
@@ -73,7 +73,7 @@ class Terminal:
         return done
 
     def close(self):
-        """Logs out, and returns when logind has seen the session go."""
+        """Logs out, and returns when logind has ended the session."""
         if not self.terminal.isalive():
             return
         self.terminal.sendline("exit")
@@ -85,7 +85,7 @@ class Terminal:
             gone = lambda: self.machine.root("loginctl", "show-session", self.session, check=False).returncode != 0
             eventually(gone, 15, f"the end of session {self.session}")
 
-    # What the tests ask of a session
+    # MARK: calls of the tests in a session
 
     def store(self, secret, accessible=None, **attributes):
         """Stores an item with secret-tool; `accessible` names its class."""
@@ -96,18 +96,18 @@ class Terminal:
     def lookup(self, **attributes):
         """The secret that secret-tool prints, or None if it ends with an error or prints nothing."""
         pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
-        # Through a pipe: on a terminal, secret-tool adds a newline.
+        # The pipe is needed because secret-tool adds a newline on a terminal.
         done = self.run(f"(set -o pipefail; timeout {seconds(20)} secret-tool lookup {pairs} 2>/dev/null | cat)", check=False)
         return done.stdout if done.returncode == 0 and done.stdout else None
 
     def find(self, **attributes):
-        """What a search on the bus answers: lists of paths `unlocked` and `locked`, and by path in `items` the secret or
-        the name of the error that GetSecret gives. Never raises a prompt. Where the search fails: `error`."""
+        """The answer of a search on the bus: lists of paths `unlocked` and `locked`. `items` has, by path, the secret
+        or the name of GetSecret's error. If the search fails, the answer has `error`. No prompt appears."""
         pairs = " ".join(f"{name}={value}" for name, value in attributes.items())
         return json.loads(self.run(f"/usr/local/lib/latchkey-test/items find {pairs}").stdout)
 
     def secret(self, **attributes):
-        """The secret of the one item that a search finds, or the name of the error that reading it gives."""
+        """The secret of the only item that a search finds, or the name of the error."""
         found = self.find(**attributes)
         if "error" in found:
             return found["error"]
@@ -116,18 +116,18 @@ class Terminal:
         return item.get("secret", item.get("error"))
 
     def status(self):
-        """What `latchkey status --json` says."""
+        """The output of `latchkey status --json`."""
         return settled(lambda: json.loads(self.run("latchkey status --json").stdout))
 
     def set_locked_hint(self, locked):
-        """Says to logind what a locker says."""
+        """Reports a locked or unlocked screen to logind, as a locker does."""
         self.run(
             "busctl call org.freedesktop.login1 /org/freedesktop/login1/session/auto "
             f"org.freedesktop.login1.Session SetLockedHint b {str(locked).lower()}"
         )
 
     def authenticate(self, password, service="i3lock"):
-        """Authenticates as a locker does: as the user, inside the session. Says whether PAM accepted."""
+        """Authenticates as the user inside the session, as a locker does. Returns whether PAM accepted."""
         self.start(f"pamtester {service} {self.user} authenticate")
         self.expect("assword: ")
         self.send(password)

@@ -1,5 +1,6 @@
-"""A shell of a session in a window of tmux: what programs draw there can be read as a person sees it, and keys go the way
-of the kernel's terminal, to whoever has the foreground."""
+"""A shell of a session in a window of tmux. The test sees the screen as a person does. Keys go through the kernel's
+terminal to the foreground program.
+"""
 
 import time
 
@@ -10,7 +11,7 @@ PROMPT = "at the shell>"
 
 
 class Tmux:
-    """bash, whose line editor is on, as a person has it."""
+    """A bash with line editing, as a person has it."""
 
     def __init__(self, session):
         self._session, self._socket = session, session.root / "tmux.socket"
@@ -26,12 +27,12 @@ class Tmux:
 
     @property
     def screen(self):
-        """What is to be seen now, without the blanks at the ends of lines."""
+        """The visible text, without blanks at the ends of lines."""
         shown = self._do("capture-pane", "-p", check=True).stdout
         return "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
 
     def type(self, text, key="Enter"):
-        """Types the text, and a key after it."""
+        """Types the text, and then a key."""
         if text:
             self._do("send-keys", "-l", "--", text, check=True)
         if key:
@@ -39,12 +40,12 @@ class Tmux:
         return self
 
     def press(self, *keys):
-        """Presses keys, as tmux names them."""
+        """Presses keys by tmux's names."""
         self._do("send-keys", *keys, check=True)
         return self
 
     def expect(self, *texts, times=1, gone=None):
-        """Waits until all of it is to be seen, so many times at least, and what is to be gone is not."""
+        """Waits until each of the texts is visible so many times, and `gone` is not visible."""
         limit = Limit(TIMEOUT)
         while any((screen := self.screen).count(text) < times for text in texts) or (gone and gone in screen):
             assert not limit.is_over, f"waited for {texts} and saw:\n{screen}"
@@ -52,7 +53,7 @@ class Tmux:
         return self
 
     def wait_for_shell(self):
-        """Waits until the shell asks for the next command, and that is all there is in the last line."""
+        """Waits until the last line has only the shell's prompt."""
         limit = Limit(TIMEOUT)
         while (screen := self.screen).splitlines()[-1:] != [PROMPT]:
             assert not limit.is_over, f"the shell does not come back:\n{screen}"
@@ -60,16 +61,16 @@ class Tmux:
         return self
 
     def run(self, command):
-        """Types a command with nothing before it on the screen."""
+        """Types a command on an empty screen."""
         # The key clears the screen without another command.
         return self.press("C-l").wait_for_shell().type(command)
 
     def output(self, command):
-        """What a command that asks for nothing shows."""
+        """The output of a command that asks no question."""
         self.run(command).wait_for_shell()
         return "\n".join(self.screen.splitlines()[1:-1])
 
     @property
     def settings(self):
-        """How the terminal works, as `stty -a` says."""
+        """The settings of the terminal, from `stty -a`."""
         return self.output("stty -a")

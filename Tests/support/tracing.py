@@ -1,4 +1,4 @@
-"""What processes read and write, send and receive, as the kernel sees it. Debian: strace."""
+"""The data that processes read, write, send and receive, as the kernel sees it. Debian: strace."""
 
 import re
 
@@ -6,18 +6,19 @@ _CALL = re.compile(r"(\w+)\((?:\d+<((?:\\x[0-9a-f]{2})*)>)?")
 
 
 def command(trace, *program):
-    """Runs a program, and what it starts, so that the calls of each process are written to a file `trace.NUMBER`."""
+    """A command that runs a program and traces it and its children. The calls of each process go to a file
+    `trace.NUMBER`."""
     calls = "trace=network,read,readv,write,writev,pread64,pwrite64,splice,vmsplice"
     return ["strace", "-ff", "-y", "-xx", "-s", "65536", "-e", calls, "-o", trace, *program]
 
 
 def spelled(data):
-    """As strace writes it."""
+    """The data in strace's notation."""
     return "".join(f"\\x{byte:02x}" for byte in data)
 
 
 class Call:
-    """One line: the call's name, and what its descriptor is of, as "socket:[123]"."""
+    """One line of the trace: the call's name, and the kind of its descriptor, such as "socket:[123]"."""
 
     def __init__(self, line):
         self.line = line

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""unerased [--kept] PROGRAM: has latchkey-derive leave Argon2id's memory as it is, as the control of what is looked for.
+"""unerased [--kept] PROGRAM: makes latchkey-derive leave Argon2id's memory unerased, as the control of a memory scan.
 
-The program's own mmap and munmap get other names, so that libsodium finds libc's. Nothing else changes. The kernel gives the page
-that is freed last to the next who needs one, and in that is the block that leads to the key. With --kept the program's munmap does
-nothing instead: the memory goes with the process, before what is mapped above it.
+It renames the program's own mmap and munmap, so that libsodium finds libc's functions. Nothing else changes. The kernel
+gives the last freed page to the next process that needs one, and that page has the block that leads to the key. With
+--kept, the program's munmap does nothing instead, so the memory exists until the process ends.
 """
 
 import struct
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 NAMES = (b"mmap", b"munmap")
-# xor eax, eax; ret
+# The machine code of: xor eax, eax; ret
 RETURN_ZERO = bytes.fromhex("31c0c3")
 DYNAMIC_SYMBOLS, LOADED = 11, 1
 
@@ -28,7 +28,7 @@ def kept(content):
 
 
 def position(content, name):
-    """Where a function that a program of x86-64 exports is in its file."""
+    """The position in the file of an exported function of an x86-64 program."""
     segments, sections = struct.unpack_from("<QQ", content, 32)
     segment_size, segment_count, section_size, section_count = struct.unpack_from("<HHHH", content, 54)
     table = [struct.unpack_from("<IIQQQQIIQQ", content, sections + section_size * number) for number in range(section_count)]

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Reads a vault: an implementation of FORMAT.md that shares nothing with the programs.
+"""Reads a vault: an implementation of FORMAT.md that shares no code with the programs.
 
     python3 -m support.vaultreader FOLDER [--machine HEX] <PASSWORD
 
-Everything is authenticated: whatever does not fit raises Unreadable. The database is copied first, with its log, so
-that the daemon, which keeps it for itself, is not disturbed. Debian: python3-nacl, python3-argon2.
+The reader authenticates everything, and raises Unreadable for any mismatch. It first copies the database with its log,
+because the daemon has locked the database. Debian: python3-nacl, python3-argon2.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import argon2.low_level
 import nacl.bindings
 import nacl.exceptions
 
-# What latchkeyd asks sd_id128_get_machine_app_specific() with.
+# The id that latchkeyd passes to sd_id128_get_machine_app_specific().
 APPLICATION = bytes.fromhex("2e7c61904f0d4b3f9a58d1336ce817b4")
 CLASSES = {
     6: "when-unlocked",
@@ -33,16 +33,17 @@ CLASSES = {
     11: "always-this-device-only",
     12: "when-passcode-set-this-device-only",
 }
-# The key above a class key, and the one above its metadata key: a collection's A or C, or the device's share.
 # The access control flag of items that remember enrolled fingers.
 CURRENT_SET = 0x8
+# The key that protects a class key, and the key that protects its metadata key: tier key A or C of the collection, or
+# the device's share.
 CLASS_TIER = {6: "A", 7: "C", 8: "device", 9: "A", 10: "C", 11: "device", 12: "A"}
 METADATA_TIER = {6: "C", 7: "C", 8: "device", 9: "C", 10: "C", 11: "device", 12: "A"}
 
 WRAPPED, STORED_WHILE_LOCKED, QUARANTINED = 0, 1, 2
 
-# What each row's check sum covers, in order: numbers of 8 bytes and of 1 (NULL is 0), bytes as they are, bytes with
-# their length, and the same with a byte in front that is 0 for NULL.
+# The fields in each row's check sum, in order. A digit is a number of that many bytes (NULL is 0). `raw` is bytes
+# without a length, and `blob` is bytes with a length. `flagged` is a blob after a byte that is 0 for NULL.
 CHECKED = {
     "vault": "vault:raw created:8 index_key:blob",
     "device": "id:8 identity:raw share:blob erasable:blob index_key:blob",
@@ -61,7 +62,7 @@ OUTCOMES = dict(enumerate(
 
 
 class Unreadable(Exception):
-    """The vault is not what the format says, or was not made by whoever had its keys."""
+    """The vault does not match the format, or was written without its keys."""
 
 
 def require(condition, what):
@@ -69,7 +70,7 @@ def require(condition, what):
         raise Unreadable(what)
 
 
-# Primitives
+# MARK: primitives
 
 
 def blake2b(message, size=32, key=b""):
@@ -86,7 +87,7 @@ def kdf(key, label, *inputs, size=32):
 
 
 def fingers_digest(readers):
-    """What an item remembers of readers' names, each with the names of its fingers."""
+    """The digest that an item stores of the readers' names, each with the names of its fingers."""
     order = sorted((name.encode(), sorted(finger.encode() for finger in fingers)) for name, fingers in readers.items())
     names = [name for name, _ in order]
     fingers = [part for name, own in order for part in (name, number(len(own), 8), *own)]
@@ -106,20 +107,20 @@ def same(left, right, what):
 
 
 def machine_identity(application):
-    """What sd_id128_get_machine_app_specific() answers on this machine: 16 bytes, or None without a machine id."""
+    """The answer of sd_id128_get_machine_app_specific() on this machine: 16 bytes, or None without a machine id."""
     try:
         machine = bytes.fromhex(pathlib.Path("/etc/machine-id").read_text().strip())
     except (OSError, ValueError):
         return None
     identity = bytearray(hmac.new(machine, application, "sha256").digest()[:16])
-    # The identity is made to look like a random UUID.
+    # These bits make the identity look like a random UUID.
     identity[6] = identity[6] & 0x0F | 0x40
     identity[8] = identity[8] & 0x3F | 0x80
     return bytes(identity)
 
 
 class Fields:
-    """Fields one after the other."""
+    """Reads fields one after the other."""
 
     def __init__(self, content, what):
         self._content, self._what, self.position = content, what, 0
@@ -140,16 +141,16 @@ class Fields:
         require(len(self._content) % 64 == 0 and len(rest) < 64 and not any(rest), f"{self._what} is padded wrongly")
 
 
-# What is read
+# MARK: results
 
 
 @dataclasses.dataclass(frozen=True)
 class Key:
     """A key of the hierarchy.
 
-    `tier` is what it takes to have it: "password" (nobody keeps it), "A", "C" or "device". `kind` is one of: protector,
-    root, tier, link, collection, index, device, share, class, metadata, private, item, log, wrap (wraps another).
-    """
+    `tier` is needed to get the key: "password" (no program keeps it), "A", "C" or "device". `kind` is one of:
+    protector, root, tier, link, collection, index, device, share, class, metadata, private, item, log, wrap (wraps
+    another key)."""
 
     kind: str
     tier: str
@@ -169,9 +170,9 @@ class Item:
     attributes: dict = None
     content_type: str = None
     flags: int = None
-    # What it remembers of enrolled fingers: the hash of the readers' names, and that of the fingers'.
+    # The digests of the enrolled fingers: the hash of the readers' names, and the hash of the fingers' names.
     fingers: tuple = None
-    # None if the item is another device's, quarantined, or has a passphrase that was not given.
+    # None if the item is bound to another device, is quarantined, or has a passphrase that was not given.
     secret: bytes = None
 
 
@@ -221,14 +222,14 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def read_code(text):
-    """The 16 bytes of a recovery code, every check sum looked at."""
+    """The 16 bytes of a recovery code. The function verifies every check sum."""
     values = [ALPHABET.index(character) for character in text.replace("-", "")]
     require(len(values) == 35, "recovery code: length")
     bits = ""
     for group in range(7):
         *four, last = values[5 * group : 5 * group + 5]
         for place, value in enumerate(four):
-            # The product in the field of 32 elements: x^5 is x^2 + 1.
+            # Multiplication in the field of 32 elements, in which x^5 is x^2 + 1.
             for _ in range(place + 1):
                 value = value << 1 ^ (0b100101 if value & 16 else 0)
             last ^= value
@@ -241,8 +242,8 @@ def read_code(text):
 
 
 class Keybag:
-    """The keybag, opened with a password, a recovery code or a security key's answer: `id` and `tiers`, by epoch and "A" or "C". With
-    a password, `derivation` has what Argon2id made a key of it with: salt, passes and memory."""
+    """The keybag, opened with a password, a recovery code or a security key's answer. `tiers` has the keys by epoch and
+    "A" or "C". With a password, `derivation` has the arguments of Argon2id: salt, passes and memory."""
 
     def __init__(self, content, password=None, code=None, answer=None):
         self.keys = []
@@ -359,7 +360,7 @@ class Keybag:
 
 
 class DeviceKey:
-    """The device key: its `identity`, and the keys that wrap shares. `machine`: this machine's identity, or None."""
+    """The device key: its `identity`, and the keys that wrap shares. `machine` is this machine's identity, or None."""
 
     def __init__(self, content, machine):
         require(len(content) == 109, "device.key: size")
@@ -377,10 +378,11 @@ class DeviceKey:
 
 
 class ServiceKey:
-    """The same as the device key service makes it of its state for a user."""
+    """The device key that the device key service makes for a user from its state."""
 
     def __init__(self, state, user, sealed=None):
-        """`sealed`: the device secret, for a state where a TPM seals it. `place`: 1 host, 2 TPM."""
+        """`sealed` is the device secret, if a TPM seals it in the state. `place` is 1 for the host and 2 for the TPM.
+        """
         state = pathlib.Path(state)
         device = self._content(state / "device", b"LATCHDVS")
         self.place = device[0]
@@ -408,20 +410,20 @@ class ServiceKey:
 
 
 class Vault:
-    """All of a vault, opened with its password."""
+    """The whole content of a vault, opened with its password."""
 
     def __init__(
         self, folder, password, machine=None, keybag=None, device=None, erased=False, passphrases=None
     ):
-        """`keybag`: the content of another keybag than the one in the folder, or one that was opened already. `device`:
-        the ServiceKey that it depends on. `erased`: what depends on the device's erasable secret must not open.
-        `passphrases`: those of items with one of their own, by label."""
+        """`keybag` may be the content of another keybag than the folder's, or an opened keybag. `device` is the
+        ServiceKey of the vault. With `erased`, values that depend on the device's erasable secret must not open.
+        `passphrases` has the passphrases of items, by label."""
         self.collections = {}
         self.items = {}
-        # What each secret is bound to, but for the row's access control.
+        # The associated data of each secret, without the row's access control.
         self.bindings = {}
         self.aliases = {}
-        # Key, nonce and name of every sealed value that was opened: from the first two XChaCha20 makes another key.
+        # Key, nonce and name of every opened value. XChaCha20 derives another key from key and nonce.
         self.sealed = []
         folder = pathlib.Path(folder)
         if not isinstance(keybag, Keybag):
@@ -434,7 +436,8 @@ class Vault:
             self._device = DeviceKey((folder / "device.key").read_bytes(), machine)
             self._keep("device", "device", "device key", self._device.key)
         with tempfile.TemporaryDirectory() as copy:
-            # The log first: what a checkpoint moves into the database meanwhile is then in both.
+            # The log is copied first. If a checkpoint moves pages into the database meanwhile, the copy has them twice
+            # instead of losing them.
             for name in ("vault.db-wal", "vault.db"):
                 if (folder / name).exists():
                     shutil.copy(folder / name, copy)
@@ -456,7 +459,7 @@ class Vault:
         return plain
 
     def _unseal_first(self, wraps, sealed, associated, what):
-        """The first of the keys that opens it, and what is in it."""
+        """The first key that opens the value, and the opened value."""
         for wrap in wraps[:-1]:
             try:
                 return wrap, self._unseal(wrap, sealed, associated, what)
@@ -467,7 +470,7 @@ class Vault:
     def _keep(self, kind, tier, name, value):
         return keep(self.keys, kind, tier, name, value)
 
-    # The database
+    # MARK: the database
 
     def _open_database(self, database):
         require(database.execute("PRAGMA application_id").fetchone()[0] == 1282106745, "vault.db: not a vault")
@@ -499,7 +502,7 @@ class Vault:
                 name, form = column.split(":")
                 value = row[name]
                 if form.isdigit():
-                    # A class that is not there, or a device, is 0.
+                    # A missing class or device counts as 0.
                     content += number((value or 0) % 2**64, int(form))
                     continue
                 if form == "flagged":
@@ -513,11 +516,11 @@ class Vault:
         require(len(self._rows["vault"]) == 1, "vault.db: table vault")
         row = self._rows["vault"][0]
         require(row["vault"] == self.id, "vault.db: another keybag's")
-        # Tier key C of the newest epoch, or of an older one while a change of keys is under way.
+        # Tier key C of the newest epoch. During a rotation, the value may still have the key of an older epoch.
         tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
         wraps = [kdf(tier, "index-wrap", self.id) for tier in tiers]
         wrap, content = self._unseal_first(wraps, row["index_key"], self.id, "index key")
-        # Databases of before they had a generation have the key alone.
+        # Older databases have no generation, only the key.
         require(len(content) in (32, 40), "vault.db: length of the index key")
         index, self.generation = content[:32], int.from_bytes(content[32:], "little")
         self._keep("wrap", "C", "wrap of the index", wrap)
@@ -540,7 +543,7 @@ class Vault:
         if not self._erased:
             require(self._device.erasable is not None, "erasable share: what it depends on is gone")
             return self._unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
-        # Nothing that is left opens it.
+        # No present key opens the value.
         wraps = [self._device.bound_wrap] + ([self._device.erasable_wrap] if self._device.erasable else [])
         for wrap in wraps:
             try:
@@ -558,7 +561,8 @@ class Vault:
         self.collections[row["id"]] = Collection(row["id"], label.decode(), bool(row["locked"]), name.decode() or None)
 
     def _derive_chains(self):
-        """Every collection's own tier keys, newest first, and every link up to the one behind the last collection."""
+        """Derives every collection's own tier keys, newest first, and every link up to the one after the last
+        collection."""
         rows = sorted(self._rows["collection"], key=lambda row: row["ordinal"])
         require(len({row["ordinal"] for row in rows}) == len(rows), "vault.db: two collections have one place")
         self._tier_keys = {}
@@ -681,7 +685,7 @@ class Vault:
         secret.ends_with_padding()
 
     def _secret_key(self, item, item_key, row):
-        """The item key, with what a passphrase adds; None if that was not given."""
+        """The item key, combined with a passphrase if the item has one. None if the passphrase was not given."""
         has_passphrase = bool(item.flags >> 31)
         require((row["passphrase"] is not None) == (item.flags != 0), f"item {item.number}: access")
         if item.flags:
@@ -723,7 +727,7 @@ class Vault:
             raise Unreadable(f"{what}: item key does not open") from None
 
     def _open_log(self):
-        """Every entry, and that each stands behind the one that it was written behind."""
+        """Opens every entry, and checks that each follows the right predecessor."""
         tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
         wraps = [kdf(tier, "access-log", self.id) for tier in tiers]
         self.log = []

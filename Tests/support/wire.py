@@ -1,5 +1,6 @@
-"""The numbers of the control socket and of the device key service's, read from the types that declare them: Sources/Wire, and
-the enums below it that a packet carries. A number that is not declared so fails the import.
+"""The numbers of the protocols of the control socket and of the device key service. They come from the Swift types that
+declare them: Sources/Wire, and the enums below it that packets contain. If a number is not declared in the expected
+form, the import fails.
 """
 
 import re
@@ -12,9 +13,9 @@ DEVICE = "".join((SOURCES / f"Wire/DeviceService/{name}.swift").read_text() for 
 KEYBAG = "".join((SOURCES / f"Vault/Keybag/{name}.swift").read_text() for name in ("DeviceKey", "HoldEnd"))
 
 NUMBER = r"static let operation: UInt8 = (\d+)"
-# The operation of each message, by the name of its type.
+# The operation number of each message, by the name of its type.
 MESSAGES = {name: int(number) for name, number in re.findall(rf"struct (\w+): \w+Message\b.*?{NUMBER}", CONTROL, re.S)}
-# Two messages share a generic type. Their names stand for it, with the purpose that has the number.
+# Two messages share a generic type. The type of their purpose declares the number.
 MESSAGES |= {
     name: int(re.search(rf"enum {purpose}: TierPurpose \{{\s+package {NUMBER}", CONTROL)[1])
     for name, purpose in re.findall(r"typealias (\w+) = TierMessage<(\w+)>", CONTROL)}
@@ -26,17 +27,17 @@ def constant(name, source=CONTROL):
 
 
 def _type(name, source):
-    """The text of a type up to the end of its own block."""
+    """The text of a type, up to the end of its block."""
     return re.search(rf"^( *)(?:\w+ )*(?:enum|struct) {name}\b.*?^\1\}}", source, re.M | re.S)[0]
 
 
 def raw_values(name, source=CONTROL):
-    """Case to number, of an enum whose cases are numbers."""
+    """The number of each case, for an enum whose cases are declared with numbers."""
     return {case: int(number) for case, number in re.findall(r"^ *case (\w+) = (\d+)$", _type(name, source), re.M)}
 
 
 def codes(name, source=CONTROL):
-    """Case to number, of an enum whose cases are written and read in a `switch`. Both ways have to agree."""
+    """The number of each case, for an enum that is written and read in a `switch`. Both directions must agree."""
     text = _type(name, source)
     read = {case: int(number) for number, case in re.findall(r"case (\d+): (?:self = )?\.(\w+)", text)}
     written = {case: int(number) for case, number in re.findall(r"case \.(\w+)(?:\([^)]*\))?: \(?(\d+)", text)}
@@ -45,5 +46,5 @@ def codes(name, source=CONTROL):
 
 
 def order(name, source=CONTROL):
-    """Case to its place in the array `name`."""
+    """The position of each case in the array `name`."""
     return {case: at for at, case in enumerate(re.search(rf"static let {name}\b.*?= \[(.*?)\]", source)[1].replace(".", "").split(", "))}

@@ -1,7 +1,7 @@
-// Preloaded into latchkey-security-key, this has libfido2 find security keys at sockets, where support/authenticator.py
-// answers, in the place of those at /dev/hidraw. Everything above the packets is libfido2 as it is.
+// Preloaded into latchkey-security-key, this library makes libfido2 find security keys at sockets instead of
+// /dev/hidraw. support/authenticator.py answers at these sockets. Everything above the packets is the real libfido2.
 //
-//     AUTHENTICATORS  the sockets, with a colon between two; one that does not exist is a key that is not connected
+//     AUTHENTICATORS  the paths of the sockets, separated by colons; a missing socket is a key that is not plugged in
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// As <fido.h> has them: the tests need no package for building.
+// Copied from <fido.h>, so that the tests need no package for the build.
 typedef struct fido_dev fido_dev_t;
 typedef struct fido_dev_info fido_dev_info_t;
 typedef struct fido_dev_io {
@@ -24,7 +24,7 @@ enum { FIDO_OK };
 
 static char paths[4096];
 
-// The program clears its environment.
+// The program clears its environment, so the library reads the variable at the start.
 __attribute__((constructor)) static void start(void) {
   const char *value = getenv("AUTHENTICATORS");
   if (value) strncpy(paths, value, sizeof paths - 1);

@@ -1,8 +1,9 @@
-// Preloaded into a program, this counts its changes of files below a folder, and at the one that it is told kills it, or has
-// no room from then on. What it is told stands in a file that the tests change while the program runs.
+// Preloaded into a program, this library counts the program's changes of files below a folder. At a chosen change it
+// kills the program, or lets the program have no more room on the disk. The tests choose the fault by a file, which
+// they may change while the program runs.
 //
 //     FAULTS_ROOT     the folder, as /proc/self/fd names it
-//     FAULTS_CONTROL  the file: struct control
+//     FAULTS_CONTROL  the file, which contains a struct control
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,11 +20,11 @@
 
 enum { NOTHING, KILL, FULL, STOP };
 static struct control {
-  uint64_t fault;    // which
-  uint64_t at;       // in front of which change; with FULL, from which one on that needs room
-  uint64_t changes;  // so far
-  uint64_t growing;  // those of them that need room
-  uint64_t hits;     // how often there was a fault
+  uint64_t fault;    // the kind of fault
+  uint64_t at;       // the number of the change; with FULL, the first change without room
+  uint64_t changes;  // the changes so far
+  uint64_t growing;  // the changes so far that need room
+  uint64_t hits;     // the number of faults so far
 } *control;
 static const char *root;
 
@@ -103,7 +104,7 @@ int ftruncate(int fd, off_t size) {
   if (watched(fd)) change(0);
   return real(fd, size);
 }
-// Some file systems find room for what was written only now.
+// Some file systems allocate room for earlier writes only now.
 int fsync(int fd) {
   REAL(fsync);
   if (watched(fd) && !change(1)) return -1;

@@ -1,13 +1,15 @@
-// Finds many pieces of 16 bytes in one pass: Python's own search would take a pass for each.
+// Finds many pieces of 16 bytes in one pass. Python's own search would need a pass for each piece.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PIECE = 16 };
 
-// Writes pairs of an offset and the number of the piece there to `found`, at most `limit` of each piece. How many it wrote.
+// Writes the places to `found`, as pairs of an offset and the number of the piece, at most `limit` for each piece.
+// Returns the number of pairs.
 size_t find(const uint8_t *bytes, size_t size, const uint8_t *pieces, size_t count, uint64_t *found, size_t limit) {
-  // The pieces by their first two bytes: the number of the first one, plus one, and of each the next.
+  // A hash table by the first two bytes. `first` has the number of the first piece plus one, and `next` links to the
+  // next piece with the same bytes.
   uint32_t *first = calloc(65536 + 2 * count, sizeof *first), *next = first + 65536, *seen = next + count;
   for (size_t number = count; number-- > 0;) {
     size_t start = pieces[number * PIECE] | pieces[number * PIECE + 1] << 8;

@@ -1,4 +1,5 @@
-/* Shows a file of the tests in the place of /sys/power/state, which not every kernel has, and no container may write. */
+/* Replaces /sys/power/state by a file of the tests. Not every kernel has that file, and no container may write to
+ * it. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>

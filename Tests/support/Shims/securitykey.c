@@ -1,5 +1,6 @@
-/* A library of security keys for OpenSSH, which hands everything to OpenSSH's own for tests. That one knows no PIN and no touch. Here a
- * signature needs the PIN that the file PIN has, if it is there. While TOUCH.needed is there, it waits for the file TOUCH. */
+/* A security key library for OpenSSH, which passes all calls to OpenSSH's own library for tests. That library knows
+ * neither PIN nor touch, so this one adds both. If the file PIN exists, a signature needs the PIN in it. If
+ * TOUCH.needed exists, a signature waits until the file TOUCH exists. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
