@@ -19,7 +19,7 @@ static const char PRIME[] =
     "302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A637ED6B0BFF5CB6F406B7EDEE386BFB5A899FA5AE9F24117C4B1FE6"
     "49286651ECE65381FFFFFFFFFFFFFFFF";
 
-/* Big-endian, zeros on the left. */
+/* Prints the number in big-endian order, with zeros on the left. */
 static void print(gcry_mpi_t number, uint8_t out[PUBLIC_KEY_SIZE]) {
   size_t size = (gcry_mpi_get_nbits(number) + 7) / 8;
   memset(out, 0, PUBLIC_KEY_SIZE);

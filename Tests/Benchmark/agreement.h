@@ -1,4 +1,4 @@
-/* The client's side of the algorithm dh-ietf1024-sha256-aes128-cbc-pkcs7, by libgcrypt as in libsecret. */
+/* The client's side of the algorithm dh-ietf1024-sha256-aes128-cbc-pkcs7, with libgcrypt as in libsecret. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -8,12 +8,12 @@
 
 typedef struct agreement agreement;
 
-/* A fresh key pair. */
+/* Makes a new key pair. */
 agreement *agreement_new(void);
 void agreement_free(agreement *own);
 
-/* OpenSession with the key pair. Gives back the session's path, the caller's to free; the service's public key is kept
- * for agreement_decrypt, so that the client's own arithmetic is not part of what is measured. */
+/* Calls OpenSession with the key pair. Returns the session's path, which the caller frees. Keeps the service's
+ * public key for agreement_decrypt, so that the client's own arithmetic is not part of the measurement. */
 char *open_encrypted(sd_bus *bus, agreement *own);
 
 /* Ends the program unless the ciphertext is that of `expected`. */

@@ -44,7 +44,7 @@ sd_bus *connect_bus(void) {
   sd_bus *bus = NULL;
   check(sd_bus_open_user(&bus), "connect to the bus");
   const char *name;
-  // Waits for the answer to Hello.
+  // This call waits for the answer to Hello.
   check(sd_bus_get_unique_name(bus, &name), "say Hello to the bus");
   return bus;
 }
@@ -88,7 +88,7 @@ char *default_collection(sd_bus *bus) {
   return copy;
 }
 
-/* What libsecret stores: the schema's name beside the schema's attributes. */
+/* libsecret stores the schema's name beside the schema's attributes. */
 static void append_attributes(sd_bus_message *call, item_name name) {
   char account[32];
   snprintf(account, sizeof account, "%ld", name.number);

@@ -1,5 +1,5 @@
-/* A client of the Secret Service on sd-bus, for measuring: every call is synchronous and ends the program where it
- * fails, as a measurement of errors says nothing. */
+/* A client of the Secret Service on sd-bus, for measurements. Every call is synchronous. A failed call ends the
+ * program, because the time of an error is meaningless. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,21 +19,21 @@ int64_t now(void);
 /* A sample: one line "name nanoseconds" on the standard output. */
 void sample(const char *name, int64_t nanoseconds);
 
-/* A connection of its own to DBUS_SESSION_BUS_ADDRESS, after Hello. */
+/* Makes a connection to DBUS_SESSION_BUS_ADDRESS, and waits for Hello. */
 sd_bus *connect_bus(void);
-/* org.freedesktop.DBus.Peer.Ping to the bus daemon itself. */
+/* Calls org.freedesktop.DBus.Peer.Ping of the bus daemon. */
 void ping_bus(sd_bus *bus);
-/* The same to whoever owns org.freedesktop.secrets: what any call costs at least. */
+/* The same for the owner of org.freedesktop.secrets, which is the minimal cost of any call. */
 void ping_service(sd_bus *bus);
 
-/* OpenSession "plain"; the path is the caller's to free. */
+/* Calls OpenSession "plain". The caller frees the path. */
 char *open_plain(sd_bus *bus);
 void close_session(sd_bus *bus, const char *session);
 
-/* The default collection's path, the caller's to free. */
+/* The path of the default collection. The caller frees it. */
 char *default_collection(sd_bus *bus);
 
-/* The item numbered `number` of the series `series`: its attributes, label and secret follow from both. */
+/* The item with this number in the series. Its attributes, label and secret follow from both. */
 typedef struct {
   const char *series;
   long number;
@@ -42,18 +42,18 @@ typedef struct {
 #define SECRET_SIZE 32
 void secret_of(item_name name, int version, uint8_t secret[SECRET_SIZE]);
 
-/* CreateItem, ready to be sent. */
+/* Prepares a call of CreateItem. */
 sd_bus_message *creation(
     sd_bus *bus, const char *collection, const char *session, item_name name, int version, bool replace);
-/* CreateItem; the item's path is the caller's to free. */
+/* Calls CreateItem. The caller frees the item's path. */
 char *create(sd_bus *bus, const char *collection, const char *session, item_name name, int version, bool replace);
-/* SearchItems for exactly this item; the path of the first unlocked one is the caller's to free. */
+/* Calls SearchItems for exactly this item. Returns the path of the first unlocked one, which the caller frees. */
 char *search(sd_bus *bus, item_name name);
-/* SearchItems for every item of the series: how many unlocked ones there are. */
+/* Calls SearchItems for every item of the series. Returns the number of unlocked items. */
 long search_all(sd_bus *bus, const char *series);
-/* GetSecrets of one item. Gives back the reply, entered up to parameters, value, content type. */
+/* Calls GetSecrets for one item. Returns the reply at its parameters, value and content type. */
 sd_bus_message *get_secret(sd_bus *bus, const char *item, const char *session);
-/* SearchItems and GetSecrets in a plain session; the secret must be the right one. */
+/* Calls SearchItems and GetSecrets in a plain session. The secret must be the right one. */
 void lookup(sd_bus *bus, const char *session, item_name name, int version);
-/* Item.Delete. */
+/* Calls Item.Delete. */
 void delete_item(sd_bus *bus, const char *item);

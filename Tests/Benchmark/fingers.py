@@ -1,4 +1,6 @@
-"""What a finger at the locked screen costs the password: a login with the protector, beside one without it."""
+"""The cost of an enrolled finger for a login with the password: a login with the finger's protector, and a login
+without it.
+"""
 
 import statistics
 
@@ -7,12 +9,12 @@ from support.fingerreader import Reader
 from support.session import wait_until
 
 ROUNDS = 30
-# A login with a finger enrolled may take this much of one without.
+# A login with an enrolled finger may take this multiple of a login without one.
 GOAL = 1.05
 
 
 class Passwords:
-    """Measured in a session whose vault is there, with the device key service, a TPM in software and a reader that a test plays."""
+    """Measures in a session with a vault, the device key service, a software TPM, and a stand-in for the reader."""
 
     def __init__(self, session, folder):
         self.session, self.folder = session, folder
@@ -30,14 +32,14 @@ class Passwords:
             chip.close()
 
     def _login(self, change, finger):
-        """A login after the protector was added or removed, in nanoseconds. The vault is sealed before."""
+        """The nanoseconds of a login after the protector was added or removed. The vault is sealed before the login."""
         if self.session.status()["state"] != "unlocked":
             self._log_in()
         options = ["--yes"] if change == "add" else []
         if change == "add" or self.session.status()["finger"] != "not-added":
             self.session.run(
                 "latchkey", "protector", change, "finger", *options, "--stdin", input=self.session.password + "\n", check=True)
-        # The first login after a change has other work, too.
+        # The first login after a change has additional work.
         self._log_in()
         took = self._log_in()
         wait_until(lambda: self.session.status()["finger"] == finger, f"the finger: {finger}")
@@ -53,7 +55,7 @@ class Passwords:
         return took
 
     def report(self):
-        """The line to be printed, and whether the goal was met."""
+        """The line of the report, and whether the goal was met."""
         ratio = statistics.median(after / before for before, after in self.pairs)
         goal = "met" if ratio <= GOAL else "**missed**"
         yield (

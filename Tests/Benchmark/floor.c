@@ -7,7 +7,7 @@
 
 #include "client.h"
 
-/* So many pages are there to be changed; neighbours are not changed by the same commit. */
+/* The database has this many pages. No commit changes two neighbors. */
 enum { ROWS = 512 };
 
 static sqlite3 *database;

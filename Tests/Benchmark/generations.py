@@ -1,5 +1,6 @@
-"""What generations of the vault cost a program that writes: while they are off, while none is made, and while one is made; and how long
-a program waits at most."""
+"""The cost of the vault's generations for a program that writes. It is measured with generations off, with generations
+on while none is made, and while one is made after the other. Also the longest wait of a program.
+"""
 
 import pathlib
 import statistics
@@ -11,13 +12,14 @@ from support.session import wait_until
 SIZES = (1_000, 10_000)
 ROUNDS, WRITES = 6, 100
 OPERATIONS = ("store", "replace", "delete")
-# As parts of a write, on average over the hour that one generation is made for.
+# The cost as a part of a write, averaged over the hour of one generation.
 GOAL = 0.02
 HOUR = 3600
 
 
 class Generations:
-    """Measured on one daemon, in turns: writes with generations off, with generations on, and while one is made after the other."""
+    """Measures on one daemon, in turns: writes with generations off, with generations on, and while one is made after
+    the other."""
 
     def __init__(self, subject):
         self.subject, self.results, self.turns = subject, [], 0
@@ -32,7 +34,8 @@ class Generations:
         return self.subject.session.run("latchkey", "history", *words, check=True, timeout=300)
 
     def _switch(self, word):
-        """Turns generations on or off; the daemon has read that, and has removed those that it keeps no longer."""
+        """Turns generations on or off. Waits until the daemon has read the setting and has removed unneeded
+        generations."""
         self.settings.parent.mkdir(parents=True, exist_ok=True)
         self.settings.write_text(f"generations: {word}\n")
         self.settings.chmod(0o644)
@@ -43,20 +46,20 @@ class Generations:
             wait_until(lambda: not folder.exists() or not any(folder.iterdir()), "the end of the generations", 60)
 
     def _make(self):
-        """Makes a generation, and returns how long that took, in seconds."""
-        # No generation is made if nothing changed.
+        """Makes a generation, and returns its time in seconds."""
+        # Without a change, the daemon makes no generation.
         self.subject.session.store("changed", "generation", "benchmark", label=f"{time.monotonic()}")
         began = time.monotonic()
         self._history("make")
         return time.monotonic() - began
 
     def _computed(self):
-        """What the daemon has computed so far, in seconds."""
+        """The daemon's processor time so far, in seconds."""
         return int(pathlib.Path(f"/proc/{self.subject.session.daemon_pid()}/schedstat").read_text().split()[0]) / 1e9
 
     def _writes(self, size):
-        """The times of stores, replacements and deletions, and what the daemon computed for each."""
-        # The client makes a new database beside each turn's writes.
+        """The times of stores, replacements and deletions, and the daemon's processor time for each."""
+        # In each turn, the client makes a new database.
         self.turns += 1
         floor = self.subject.session.home / f"floor-{size}-{self.turns}.db"
         began = self._computed()
@@ -64,7 +67,7 @@ class Generations:
         return {name: samples[name] for name in OPERATIONS}, (self._computed() - began) / (len(OPERATIONS) * WRITES)
 
     def _busy(self, size):
-        """The same while one generation is made after the other; and how many were."""
+        """The same while one generation is made after the other. Also returns the number of generations."""
         made, failures, ended = [], [], threading.Event()
 
         def keep_making():
@@ -97,7 +100,7 @@ class Generations:
             self._switch("off")
             take("off", self._writes(size)[0])
             self._switch("on")
-            # The first generation is due at once. In the hour that follows, none is due.
+            # The first generation is due at once. In the next hour, none is due.
             self._make()
             samples, cost = self._writes(size)
             take("on", samples)
@@ -128,7 +131,7 @@ class Generations:
         }
 
     def report(self):
-        """The lines to be printed, and whether the goal was met."""
+        """The lines of the report, and whether the goal was met."""
         yield (
             "Writes of one client with generations off, with generations on while none is made, and while one is made after the other, in"
             f" turns on one daemon; {ROUNDS * WRITES} stores, replacements and deletions of each kind. Stores are compared with those of"

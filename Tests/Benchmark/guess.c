@@ -1,5 +1,6 @@
-/* What it takes to try one password against a stolen vault, of Latchkey and of its peers: the derivation, and the least that
- * tells whether it fits. Prints one line for each sample, its name and nanoseconds of processor time; they take turns.
+/* Measures the time to try one password against a stolen vault of Latchkey, and against the files of other programs. A try
+ * is the derivation of the key and the shortest check of the key. Prints one line for each sample: its name and
+ * nanoseconds of processor time. The programs take turns.
  *
  *   guess REPETITIONS PASSES MEMORY     Argon2id's parameters in the keybag, MEMORY in bytes
  *

@@ -1,5 +1,5 @@
-/* Measures libsecret's synchronous functions, as Keychain/KeychainBenchmark.swift measures SecItem's: the same calls, one
- * line for each sample, and pings of the same kind between, so that both meet the same weather.
+/* Measures libsecret's synchronous functions in the same way as Keychain/KeychainBenchmark.swift measures SecItem's: the
+ * same calls, one line for each sample, and the same kind of pings in between, so that both are measured under the same load.
  *
  *   libsecret fill ITEMS
  *   libsecret measure REPETITIONS ITEMS
@@ -97,7 +97,7 @@ static void measure(long repetitions, long items) {
 
 int main(int count, char **words) {
   GError *error = NULL;
-  /* Held, so that all calls have one connection and one encrypted session, as a program's that keeps its service. */
+  /* The program keeps the service, so that all calls share one connection and one encrypted session. */
   SecretService *service = secret_service_get_sync(SECRET_SERVICE_OPEN_SESSION, NULL, &error);
   if (!service) fail("no service", error);
   if (strcmp(secret_service_get_session_algorithms(service), "dh-ietf1024-sha256-aes128-cbc-pkcs7") != 0)

@@ -1,4 +1,4 @@
-/* One login: authenticates with the password on standard input, opens a session, and prints the nanoseconds that took. The
+/* One login: authenticates with the password on standard input, opens a session, and prints the elapsed nanoseconds. The
  * session stays open.
  *
  *   login FOLDER SERVICE USER     FOLDER has the PAM service's file

@@ -1,17 +1,17 @@
-/* Measures whoever owns org.freedesktop.secrets on the bus at DBUS_SESSION_BUS_ADDRESS. Prints one line for each sample:
- * its name and nanoseconds (or a count). Between the operations the bus daemon is pinged, so that both meet the same
- * weather.
+/* Measures the owner of org.freedesktop.secrets on the bus at DBUS_SESSION_BUS_ADDRESS. Prints one line for each sample:
+ * its name and nanoseconds (or a count). Between the operations the client pings the bus daemon, so that both are measured
+ * under the same load.
  *
- *   measure fill FROM TO SECONDS             CreateItem for items FROM...TO-1, many under way at once; prints `count`
+ *   measure fill FROM TO SECONDS             CreateItem for items FROM...TO-1, many calls at once; prints `count`
  *   measure lookup REPETITIONS ITEMS         SearchItems and GetSecrets
- *   measure write REPETITIONS FLOOR [WAL]    CreateItem, the same again with replace, Item.Delete; one commit of SQLite
- *                                            beside the file FLOOR of as many pages as WAL grows by
+ *   measure write REPETITIONS FLOOR [WAL]    CreateItem, the same again with replace, Item.Delete; also one commit of
+ *                                            SQLite in the file FLOOR, of as many pages as the file WAL grows by
  *   measure session REPETITIONS              OpenSession, plain and encrypted
  *   measure whole REPETITIONS ITEMS          connect, OpenSession (encrypted), SearchItems, GetSecrets
- *   measure matches REPETITIONS ITEMS        SearchItems for what all items have
- *   measure clients CLIENTS SECONDS ITEMS    lookups of so many clients at once; prints `client` for each
- *   measure writers CLIENTS SECONDS          stores of so many clients at once; prints `client` for each
- *   measure start REPETITIONS COMMAND...     from the start of the command until the name is owned; ends it again
+ *   measure matches REPETITIONS ITEMS        SearchItems for an attribute that all items have
+ *   measure clients CLIENTS SECONDS ITEMS    lookups of this many clients at once; prints `client` for each
+ *   measure writers CLIENTS SECONDS          stores of this many clients at once; prints `client` for each
+ *   measure start REPETITIONS COMMAND...     from the start of the command until it owns the name; then ends it
  */
 #include <errno.h>
 #include <signal.h>
@@ -110,7 +110,7 @@ static void measure_write(int repetitions, const char *floor, const char *log) {
     int64_t stored = now();
     long grown = log ? size_of(log) - before : 0;
     if (turn >= 0) sample("store", stored - start);
-    // Not where the log was started anew meanwhile.
+    // If SQLite has restarted the log meanwhile, the size has not grown.
     if (grown > 0) pages = (grown + PAGE - 1) / PAGE;
     if (turn >= 0) sample("pages", pages);
     start = now();
@@ -199,7 +199,7 @@ static void measure_matches(int repetitions, long items) {
 
 /* several clients */
 
-/* Lookups, or stores where there are no `items`, from `start` to `end`. */
+/* Does lookups, or stores if `items` is 0, from `start` to `end`. */
 static long work(long items, int64_t start, int64_t end) {
   sd_bus *bus = connect_bus();
   char *session = open_plain(bus), *collection = default_collection(bus);
@@ -212,7 +212,7 @@ static long work(long items, int64_t start, int64_t end) {
     if (items > 0) {
       lookup(bus, session, (item_name){SERIES, random() % items}, 0);
     } else {
-      // One item, over and over again: the number of items is to stay.
+      // The same item again and again, so that the number of items stays the same.
       free(create(bus, collection, session, (item_name){series, 0}, count, true));
     }
   }
@@ -294,7 +294,7 @@ static void measure_start(int repetitions, char *command[]) {
 }
 
 int main(int argc, char *argv[]) {
-  // Two runs ask for the same items.
+  // With a fixed seed, two runs use the same items.
   srandom(1);
   const char *operation = argc > 2 ? argv[1] : "";
   if (strcmp(operation, "fill") == 0 && argc == 5) fill(atol(argv[2]), atol(argv[3]), atol(argv[4]));

@@ -1,4 +1,6 @@
-"""What others can do to a user: the device key service flooded by four of them, and a lock or a sleep while it is, or hangs."""
+"""The harm that other users can do to a user. Four users flood the device key service. The vault locks and the machine
+sleeps during the flood, or while the service hangs.
+"""
 
 import contextlib
 import statistics
@@ -11,20 +13,20 @@ from support.hanging import Hanging, login
 from support.logind import Logind
 from support.session import Session, wait_until
 
-# What the slowest request and the lock may take, in milliseconds.
+# The milliseconds that the slowest request and the lock may take.
 REQUEST_GOAL, LOCK_GOAL = 500, 1000
 LOCKS = 5
 UNWRAP = bytes([1, 3, 1, 0])
 
 
 def milliseconds(call, *arguments):
-    """What a call returns, and how long it took."""
+    """The result of a call, and its time."""
     begin = time.monotonic()
     return call(*arguments), (time.monotonic() - begin) * 1000
 
 
 def requests(stage):
-    """How long each request of an honest user takes: alone, and beside four who flood the service."""
+    """The time of each request of an honest user: alone, and beside four users who flood the service."""
     service = Service(program=stage / "usr/libexec/latchkey-deviced").start()
     try:
         packet = UNWRAP + ask(service, bytes([1, WRAP, 1, 0]) + SHARE)
@@ -37,7 +39,7 @@ def requests(stage):
 
 
 def locks(stage, below):
-    """How long a lock takes while the daemon opens the vault and waits for a service that hangs."""
+    """The time of a lock while the daemon opens the vault and waits for a hanging service."""
     session = Session(stage, below)
     hanging = Hanging(session, stage)
     took = []
@@ -63,7 +65,7 @@ def locks(stage, below):
 
 
 def erasures(stage, below):
-    """How long a lock takes, and how long sleep is held up until the keys are erased: alone, and beside four who flood the
+    """The time of a lock, and the delay of sleep until the keys are erased: alone, and beside four users who flood the
     service."""
     session = Session(stage, below)
     service = Service(program=stage / "usr/libexec/latchkey-deviced").start()
@@ -97,7 +99,7 @@ def erasures(stage, below):
 
 
 class Neighbours:
-    """Measured with services and sessions of its own."""
+    """Measures with its own services and sessions."""
 
     def __init__(self, stage, below):
         self.alone, self.beside = requests(stage)
@@ -105,7 +107,7 @@ class Neighbours:
         self.erasures = erasures(stage, below)
 
     def report(self):
-        """The lines to be printed."""
+        """The lines of the report."""
 
         def mark(slowest, goal):
             return f"≤ {goal} ms: {'met' if slowest <= goal else '**missed**'}"

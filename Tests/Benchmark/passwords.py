@@ -1,4 +1,4 @@
-"""What a password costs: the owner at each login, and whoever stole the vault at each guess."""
+"""The cost of a password: for the owner at each login, and for a thief of the vault at each guess."""
 
 import collections
 import pathlib
@@ -12,9 +12,9 @@ from support.session import wait_until
 from support.unerased import leave_memory
 
 LOGINS, GUESSES = 30, 15
-# What a login may take beside one Argon2id run, in milliseconds.
+# The milliseconds that a login may take in addition to one Argon2id run.
 LOGIN_GOAL = 10
-# A login may take this much of one whose Argon2id memory is not erased.
+# A login may take this multiple of a login that does not erase Argon2id's memory.
 ERASING_GOAL = 1.05
 PEERS = {
     "gnome-keyring": "gnome-keyring (SHA-256, 4,096 times)",
@@ -24,7 +24,7 @@ PEERS = {
 
 
 def build(folder):
-    """Compiles login.c and guess.c where the session's user can run them."""
+    """Compiles login.c and guess.c into a place where the session's user can run them."""
     for name, libraries in (("login", ["-lpam"]), ("guess", ["-lsodium", "-lgcrypt"])):
         source = pathlib.Path(__file__).with_name(f"{name}.c")
         subprocess.run(["cc", "-O2", "-Wall", "-o", folder / name, source, *libraries], check=True)
@@ -38,7 +38,7 @@ def argon2id(keybag):
 
 
 class Costs:
-    """Measured in a session whose vault is there."""
+    """Measures in a session with a vault."""
 
     def __init__(self, session, folder):
         self.session, self.folder = session, folder
@@ -58,7 +58,7 @@ class Costs:
         service.chmod(0o644)
 
     def _unerased(self, helper):
-        """A latchkey-derive that leaves Argon2id's memory as it is."""
+        """A copy of latchkey-derive that leaves Argon2id's memory unerased."""
         changed = self.folder / "latchkey-derive"
         shutil.copy(helper, changed)
         leave_memory(changed)
@@ -73,7 +73,7 @@ class Costs:
         return samples
 
     def _login(self):
-        """One of each, and the derivation alone beside them. Each finds the vault sealed, and opens it."""
+        """One login of each kind, and the derivation alone. Each login finds the vault sealed, and unlocks it."""
         for service in ("login-without", "login-unerased", "login"):
             self.session.logout()
             wait_until(lambda: self.session.status()["state"] == "sealed", "the vault is sealed")
@@ -86,7 +86,7 @@ class Costs:
         self.logins["derivation"] += self._guess(1)["latchkey"]
 
     def report(self):
-        """The lines to be printed, and whether the goal was met."""
+        """The lines of the report, and whether the goal was met."""
         median = {name: statistics.median(values) / 1e6 for name, values in self.logins.items()}
         rests = [one - other - derivation for one, other, derivation in zip(
             self.logins["login"], self.logins["login-without"], self.logins["derivation"])]

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
-"""Draws the table of Secret Service that `make bench` prints: time against the number of items, latchkeyd beside gnome-keyring.
+"""Draws the Secret Service table of `make bench`: time by the number of items, for latchkeyd and gnome-keyring.
 
     plots.py REPORT FOLDER
 
-gnuplot draws one picture for each operation of PICTURES into FOLDER. REPORT is what the benchmark printed, or
-docs/pictures/benchmark.txt. A report without that table, as that of one part of the benchmark, gives no picture.
+gnuplot draws one picture for each operation of PICTURES into FOLDER. REPORT is the output of the benchmark, such as
+docs/pictures/benchmark.txt. The report of a single part of the benchmark may lack the table, and then gives no picture.
 """
 
 import pathlib
 import subprocess
 import sys
 
-# By file name: the table's row, and what a person calls it.
+# By file name: the row in the table, and a title for people.
 PICTURES = {
     "lookup": ("lookup (SearchItems, GetSecrets)", "Look up a secret"),
     "store": ("store (CreateItem)", "Store a secret"),
@@ -41,7 +41,7 @@ plot $gnome using 1:2 with linespoints linewidth 2 pointtype 5 linecolor rgb "#9
 
 
 def rows(report):
-    """The table's rows: operation, number of items, latchkeyd's value, gnome-keyring's or None."""
+    """The table's rows: operation, number of items, latchkeyd's value, and gnome-keyring's value or None."""
     operation = ""
     for line in report.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:]]
@@ -52,7 +52,7 @@ def rows(report):
 
 
 def _number(cell):
-    """The median of a cell as `11.5 (10.2–13.1)`."""
+    """The median from a cell such as `11.5 (10.2–13.1)`."""
     try:
         return float(cell.split()[0])
     except (IndexError, ValueError):
@@ -60,7 +60,7 @@ def _number(cell):
 
 
 def script(report, name):
-    """What gnuplot is told for one picture; None if the report does not have its row."""
+    """The script of gnuplot for one picture, or None if the report does not have the row."""
     row, title = PICTURES[name]
     points = [(size, own, peer) for operation, size, own, peer in rows(report) if operation == row]
     if not points:
@@ -72,7 +72,7 @@ def script(report, name):
 
 
 def draw(text):
-    """The picture that gnuplot draws, as SVG."""
+    """gnuplot's picture, as SVG."""
     return subprocess.run(["gnuplot"], input=text, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
 
 

@@ -1,4 +1,4 @@
-"""What the SecItem functions cost: as multiples of a bare call to the daemon, and beside libsecret."""
+"""The cost of the SecItem functions, as multiples of a bare call to the daemon, and beside libsecret."""
 
 import collections
 import os
@@ -8,9 +8,10 @@ import statistics
 import subprocess
 
 ROUNDS, REPETITIONS, ITEMS = 10, 100, 1_000
-# As `make build` has them, whose objects are used. SwiftPM's plan of that knows nothing of this program.
+# The options of `make build`, so that the build reuses its objects. SwiftPM's cached plan of that build does not
+# include this program.
 OPTIONS = ["-c", "release", "--static-swift-stdlib", "--disable-local-rpath", "--disable-build-manifest-caching"]
-# SecItemCopyMatching as a multiple of a bare call, and every call as a multiple of libsecret's.
+# The goals: SecItemCopyMatching as a multiple of a bare call, and every call as a multiple of libsecret's.
 COPY_GOAL, PEER_GOAL = 5.0, 1.5
 ROWS = {
     "copy": "SecItemCopyMatching (primary key, data) / lookup",
@@ -21,7 +22,8 @@ ROWS = {
 
 
 def build(repository, folder):
-    """Compiles both programs where the session's user can run them; that of Swift for release, as programs are."""
+    """Compiles both programs into a place where the session's user can run them. The Swift program is a release build,
+    as installed programs are."""
     command = ["swift", "build", "--package-path", repository, *OPTIONS]
     environment = os.environ | {"LATCHKEY_BENCHMARK": "1"}
     built = subprocess.run([*command, "--product", "keychain-benchmark"], env=environment, stdout=subprocess.PIPE, text=True)
@@ -37,7 +39,8 @@ def build(repository, folder):
 
 
 class Calls:
-    """Measured in a session whose vault is open: both programs take turns on the same vault, each with items of its own."""
+    """Measures in a session with an unlocked vault. Both programs use the same vault in turns, each with its own items.
+    """
 
     def __init__(self, session, folder):
         self.samples = {}
@@ -52,7 +55,7 @@ class Calls:
                     samples[operation].append(int(value))
 
     def report(self):
-        """The lines to be printed, and which goals were met."""
+        """The lines of the report, and the goals that were met."""
         own, peer = self.samples["keychain"], self.samples["libsecret"]
         ping = statistics.median(own["ping"])
         yield (

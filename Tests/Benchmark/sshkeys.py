@@ -1,4 +1,6 @@
-"""What a signature and a list cost a program of OpenSSH's: by latchkey-ssh-agent, beside OpenSSH's ssh-agent."""
+"""The cost of a signature and of a list of keys for OpenSSH's programs: with latchkey-ssh-agent and with OpenSSH's
+ssh-agent.
+"""
 
 import os
 import signal
@@ -10,13 +12,13 @@ from support.session import wait_until
 
 KINDS = {"Ed25519": ["-t", "ed25519"], "ECDSA P-256": ["-t", "ecdsa", "-b", "256"], "RSA 3072": ["-t", "rsa", "-b", "3072"]}
 ROUNDS = 12
-# ssh-add tests so many keys on one connection, so that its own start costs little.
+# ssh-add tests this many keys on one connection, so that its own start hardly counts.
 SIGNATURES = 50
 GOAL = 1.2
 
 
 class Keys:
-    """Both agents run in one session and take turns."""
+    """Measures both agents in one session, in turns."""
 
     def __init__(self, subject):
         self.session = subject.session

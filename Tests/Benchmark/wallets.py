@@ -1,4 +1,4 @@
-"""What the calls of KDE's programs cost: latchkey-kwallet beside kwalletd5."""
+"""The cost of KDE's wallet calls: latchkey-kwallet beside kwalletd5."""
 
 import collections
 import statistics
@@ -21,7 +21,7 @@ ROWS = {
 
 
 class Subject:
-    """A program that answers KDE's programs, with entries in it."""
+    """A program that serves KDE's wallet calls. It has some entries."""
 
     def __init__(self, session):
         self.client = Client(session)
@@ -38,7 +38,7 @@ class Subject:
         self.client.of("sync", "")
 
     def take(self):
-        """One sample of each operation, each behind a Ping."""
+        """One sample of each operation, each after a Ping."""
         for name, call in {
             "open": self.client.open, "read": lambda: self.client.of("readPassword", "ss", FOLDER, "entry 7"),
             "write": lambda: self.client.write("changing", SECRET), "kept": self._keep,
@@ -50,7 +50,7 @@ class Subject:
 
 
 class Wallets:
-    """Measured in a session whose vault is open; kwalletd5 has a bus of its own, and both take turns."""
+    """Measures in a session with an unlocked vault. kwalletd5 has its own bus. Both programs take turns."""
 
     def __init__(self, session, _folder):
         serve(session)
@@ -70,7 +70,7 @@ class Wallets:
         self.own, self.peer = own.samples, peer.samples
 
     def report(self):
-        """The lines to be printed."""
+        """The lines of the report."""
         yield (
             f"latchkey-kwallet beside kwalletd5, one client doing the same to both in turns; {ENTRIES:,} entries, secrets of"
             f" {len(SECRET)} letters. {ROUNDS * REPETITIONS} calls of each kind, medians, quartiles in brackets. Multiples of"

@@ -1,8 +1,9 @@
-"""How long a person waits for a window with many items: latchkey-app beside Seahorse, over latchkeyd and over gnome-keyring.
+"""The time that a person waits for a window with many items: latchkey-app beside Seahorse, with latchkeyd and with
+gnome-keyring.
 
-The clock begins with the program's start, or with a key that the X server gets. It stops at the last change of the picture below
-the search field. The picture counts only if the accessibility bus then has the rows that belong there, and only those: a
-window that is quiet because it has not begun yet goes on being waited for.
+The clock begins with the program's start, or with a key from the X server. It stops at the last change of the picture
+below the search field. The picture counts only if the accessibility bus then has exactly the expected rows. Otherwise a
+window that is quiet because it has not begun yet would count.
 """
 
 import ctypes
@@ -25,15 +26,16 @@ SIZES = (1_000, 100_000)
 # Each key leaves fewer rows.
 WORDS = {1_000: "734", 100_000: "73415"}
 STARTS = 3
-# A picture is complete when nothing has changed for so long.
+# A picture is complete if it has not changed for this many seconds.
 QUIET = 0.5
-# How long somebody waits for a window.
+# The seconds after which the measurement gives up on a window.
 LIMIT = 120
 FIRST_GOAL, KEY_GOAL = 0.3, 0.1
-# The part of the window that has the rows, on a screen of 1280 by 1024: below the search field, without scroll bars, which fade slowly.
+# The part of the window with the rows, on a screen of 1280 by 1024. It is below the search field, and leaves out the
+# scroll bars, which fade slowly.
 LEFT, RIGHT, TOP, BOTTOM = 250, 900, 170, 760
 
-# Answers each line with the labels on the screen at some points of the rows' part.
+# For each line, prints the labels at several points in the part with the rows.
 READER = """
 import itertools, json, sys, warnings
 warnings.simplefilter("ignore")
@@ -112,7 +114,7 @@ for line in sys.stdin:
 
 
 class Keyboard:
-    """Presses keys of an X server without a process for each."""
+    """Presses keys of an X server without starting a process for each."""
 
     def __init__(self, name):
         self._x, self._test = ctypes.CDLL("libX11.so.6"), ctypes.CDLL("libXtst.so.6")
@@ -131,7 +133,7 @@ class Keyboard:
 
 
 class Picture:
-    """The rows' part of the screen, and when it changed last."""
+    """The part of the screen with the rows, and the time of its last change."""
 
     def __init__(self, session):
         file = os.open(session.root / "tmp/Xvfb_screen0", os.O_RDONLY)
@@ -148,12 +150,13 @@ class Picture:
         self._map.close()
 
     def watch(self, action, is_complete, is_there=lambda: True):
-        """Seconds from the action until the last change, after which the picture was complete; None if that took too long."""
+        """The seconds from the action until the last change before the picture was complete. None if that took too
+        long."""
         changes, is_over = [self._image()], threading.Event()
         moments = []
 
         def look():
-            # A thread of its own: the accessibility bus takes its time.
+            # The accessibility bus is slow, so it has its own thread.
             while not is_over.is_set():
                 image = self._image()
                 if image != changes[0]:
@@ -178,7 +181,7 @@ class Picture:
 
 
 class Program:
-    """A window with items in a session of its own."""
+    """A window with items, in its own session."""
 
     def __init__(self, session, name, command, kind, **variables):
         self.session, self.name, self._command, self._kind = session, name, command, kind
@@ -190,13 +193,13 @@ class Program:
         self.picture = Picture(session)
         self._reader = session.start(
             "/usr/bin/python3", "-c", READER, name, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        # The services of the accessibility bus are there before the first start.
+        # This call starts the services of the accessibility bus before the first start of the program.
         self.ask("rows", self.name, 0, 0)
         self.process = None
 
     def _allow_as_many_calls_as_debian(self):
-        """Seahorse asks for all items at once, and watches each. The throw-away bus allows 128 calls and 512 watches, Debian's
-        session bus 50,000 of both."""
+        """Raises the limits of the bus to Debian's. Seahorse asks for all items at once, and watches each. The
+        throw-away bus allows 128 calls and 512 watches, and Debian's session bus allows 50,000 of both."""
         file = self.session.root / "bus.conf"
         limits = "".join(
             f'<limit name="{name}">50000</limit>' for name in ("max_replies_per_connection", "max_match_rules_per_connection"))
@@ -235,7 +238,7 @@ class Program:
                 env=self.session.environment | self._variables)  # fmt: skip
 
     def place(self):
-        """Gives the window its size and the keyboard."""
+        """Gives the window its size and the keyboard focus."""
         found = self.session.run("timeout", "60", "xdotool", "search", "--sync", "--onlyvisible", "--class", self._kind, check=True, timeout=LIMIT)
         window = found.stdout.split()[0]
         self.session.run("xdotool", "windowmove", window, 0, 0, "windowsize", window, 1100, 800, "windowfocus", window, check=True)
@@ -250,7 +253,7 @@ def numbers(rows):
 
 
 class Windows:
-    """Each window alone, one after the other, over the same items."""
+    """Measures each window alone, one after the other, with the same items."""
 
     def __init__(self, stage, below, client):
         self.rows = []
@@ -258,7 +261,7 @@ class Windows:
             own = Latchkeyd(stage, below, client)
             try:
                 own.fill(0, size)
-                # The fill's own memory is not the search's.
+                # The restart frees the memory of the fill, which is not part of the search.
                 own.session.restart()
                 own.session.login()
                 command = [stage / "usr/bin/latchkey-app"]
@@ -278,7 +281,7 @@ class Windows:
         return Program(session, "seahorse", ["seahorse"], "seahorse", GTK_MODULES="gail:atk-bridge")
 
     def _take(self, size, title, subject, program):
-        """One window: the row of the report."""
+        """Measures one window, and returns its row of the report."""
         is_seahorse = program.name == "seahorse"
         firsts, keys = [], []
         alive = lambda: program.process is None or program.process.poll() is None
@@ -288,7 +291,7 @@ class Windows:
             return program.ask("rows", program.name, TOP, BOTTOM) is not None
 
         def choose():
-            # Seahorse shows no items before somebody chooses a keyring, which may not be there yet.
+            # Seahorse shows no items until a person chooses a keyring, which may not appear at once.
             end = time.monotonic() + LIMIT
             while time.monotonic() < end and not any(program.ask("choose", program.name, name) for name in ("Login", "login")):
                 time.sleep(0.05)
@@ -325,7 +328,7 @@ class Windows:
             program.close()
 
     def report(self):
-        """The lines to be printed."""
+        """The lines of the report."""
         yield (
             f"Windows with items, each alone on Xvfb: {STARTS} starts of latchkey-app and one of Seahorse, then a search of which each key is"
             f" timed. Not within {LIMIT} s means that it was given up. The load of the machine was {os.getloadavg()[0]:.0f}.\n")

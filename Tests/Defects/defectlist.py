@@ -1,8 +1,8 @@
-"""The list of defects: those in chosen.txt, where a promise is decided, and those in drawn.txt, which a seed drew.
+"""The list of defects. Those in chosen.txt are at places that decide a promise. A seed drew those in drawn.txt.
 
-    FILE | SUBJECT | TEST, ...  the tests that look most likely to find it: `unit FILTER`, `module`, a file of pytest's, `night FILE`
-    - TEXT                      as it is
-    + TEXT                      as the defect has it; § is true when the defect is switched on
+    FILE | SUBJECT | TEST, ...  the tests that most likely find the defect: `unit FILTER`, `module`, a file for pytest, `night FILE`
+    - TEXT                      the original text
+    + TEXT                      the text with the defect; § is true when the defect is switched on
 """
 
 import dataclasses

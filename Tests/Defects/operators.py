@@ -1,4 +1,4 @@
-"""Draws defects from the sources by a seed: one operator on one line, floor after floor in turn."""
+"""Draws defects from the sources by a seed. Each is one operator on one line, and the floors take turns."""
 
 import random
 import re
@@ -11,13 +11,13 @@ COMPARISON = re.compile(rf"(?<=[ (])({OPERAND}) (<|<=|>|>=) ({OPERAND})(?= else|
 CALL = re.compile(r"^(\s*)((?:try\?? )?[a-z]\w*(?:[.?!]+\w+)*\([^{}]*\))$")
 CASES = re.compile(r"^(\s*case [.\w, ]+: )(\.\w+)$")
 BOOLEAN = re.compile(r"^(\s*(?:return|\w+(?:\.\w+)* =) )(true|false)$")
-# Words for people, and what only asks how things are, decide nothing.
+# Texts for people, and code that only describes a state, decide nothing.
 LEFT_OUT = ("Gettext", "Doctor/", "Text.swift", "Wording", "@inlinable", "docc")
 NEXT = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 
 def mutations(lines):
-    """Each (operator, line, its text with a switch)."""
+    """Yields tuples of the operator, the line, and the line's text with a switch."""
     for number, line in enumerate(lines):
         if "//" in line or '"' in line or lines.count(line) > 1:
             continue
@@ -49,7 +49,7 @@ def draw(seed, taken=()):
             if any(word in name or (word[0] == "@" and word in text) for word in LEFT_OUT):
                 continue
             pool += [(name, *found) for found in mutations(text.splitlines())]
-        # Each operator as often as another, however many places it has.
+        # Each operator is equally likely, however many places it has.
         pools[floor] = {kind: [one for one in pool if one[1] == kind] for kind in sorted({one[1] for one in pool})}
     while True:
         for floor, kinds in pools.items():

@@ -1,4 +1,4 @@
-"""Puts defects into the sources, each behind a switch that is read while the programs run."""
+"""Puts defects into the sources. Each has a switch that running programs read."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,12 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "Sources"
 FLOORS = ("System", "Vault", "Wire", "Daemon", "Prompt", "Tools", "PAM", "KeychainServices", "Programs")
-# Every process of the machine sees it, in containers too. It only says how much memory root may use when there is none left.
+# Every process of the machine can read this number, even in a container. It only limits the memory that is reserved for
+# root, and is otherwise harmless.
 NUMBER = Path("/proc/sys/vm/admin_reserve_kbytes")
 BASE = 9000
 
-# No import and no Foundation: the PAM module has neither.
+# The switch uses neither an import nor Foundation, because the PAM module has neither.
 SWITCH = """
 @_silgen_name("__open") private func latchkeyOpen(_ path: UnsafePointer<UInt8>, _ flags: Int32) -> Int32
 @_silgen_name("__read") private func latchkeyRead(_ file: Int32, _ into: UnsafeMutableRawPointer, _ count: Int) -> Int
@@ -30,7 +31,7 @@ private func latchkeyDefect(_ number: UInt32) -> Bool {
 
 
 def apply(defects):
-    """Changes the sources. Returns the numbers of those that do not fit any more."""
+    """Changes the sources. Returns the numbers of the defects that no longer apply."""
     gone = []
     texts = {}
     for defect in defects:

@@ -1,4 +1,4 @@
-"""Fuzzing. FUZZ_SECONDS is for all of it together; it is shared out here."""
+"""Fuzzing. FUZZ_SECONDS is the total time, which is divided here."""
 
 import os
 import pathlib
@@ -15,6 +15,6 @@ FINDINGS = REPOSITORY / ".build/fuzz-findings"
 
 @pytest.fixture
 def findings():
-    """The folder where failing inputs are kept."""
+    """The folder for failing inputs."""
     FINDINGS.mkdir(parents=True, exist_ok=True)
     return FINDINGS

@@ -1,11 +1,12 @@
-"""Every parser under libFuzzer, guided by what code an input reaches. See Tests/Fuzz/Targets."""
+"""Every parser under libFuzzer, which prefers inputs that reach new code. See Tests/Fuzz/Targets."""
 
 import subprocess
 
 import pytest
 from conftest import REPOSITORY, SECONDS
 
-# Shares of the time. The last three open a whole vault for each input. The last one heals from trees with many rows, which takes longer.
+# Shares of the time. The last three targets open a whole vault for each input. The last one repairs trees with many
+# rows, which takes longer.
 SHARES = {
     "keybag": 0.05,
     "recovery-code": 0.02,
@@ -55,5 +56,5 @@ def test_parser(program, findings, tmp_path, target):
     print(target, *[line for line in lines if "DONE" in line])
     told = "\n".join(line for line in lines if "Fatal error" in line or "Test unit written" in line)
     assert done.returncode == 0, f"{told}\nreplay: {program} {target} FILE"
-    # So fast it cannot have done its work.
+    # A target that ends so early has not done its work.
     assert any("DONE" in line for line in lines)

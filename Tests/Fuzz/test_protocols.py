@@ -1,8 +1,10 @@
-"""The daemon under calls and packets at random: valid, nearly valid and not, by several clients at once, while the vault is
-locked and unlocked. What was acknowledged stays readable, errors have the names they may have, nobody uses what is
-another client's, and the daemon is the same at the end.
+"""Random calls and packets to the daemon: valid, nearly valid and invalid. Several clients send them at once, while the
+vault is locked and unlocked.
 
-FUZZ_SEED replays a run: the seed of a failed one is in its message.
+Acknowledged items stay readable, errors have allowed names, no client can use another client's objects, and the same
+daemon runs at the end.
+
+FUZZ_SEED repeats a run. The message of a failed run has its seed.
 """
 
 import contextlib
@@ -29,7 +31,7 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
         "AccessDenied", "NotSupported", "LimitsExceeded",
     )
 } | {DUPLICATE}  # fmt: skip
-# What there is, as a byte that changed may make one of another: docs/developer/protocols.md.
+# All existing operations, because a changed byte may turn one into another: docs/developer/protocols.md.
 OPERATIONS = {*MESSAGES.values(), OTHER_VERSION, 255}
 BASIC = "ybnqiuxtdsog"
 
@@ -39,7 +41,8 @@ def seed():
 
 
 class Fuzzer:
-    """Two clients and what is known of the vault: of every item its secret, and of every session and prompt its owner."""
+    """Two clients, and the known state of the vault: the secret of every item, and the owner of every session and
+    prompt."""
 
     def __init__(self, session, seed):
         self.session = session
@@ -52,7 +55,7 @@ class Fuzzer:
         self.locked = False
         self.calls = 0
 
-    # What is sent
+    # MARK: arguments
 
     def text(self):
         pieces = ["", "a", "service", "latchkey:", "latchkey:accessible", "always", "\n", "ä", "e\u0301", "\U0010ffff",
@@ -114,7 +117,7 @@ class Fuzzer:
 
     @staticmethod
     def parts(signature):
-        """The complete types that a signature is made of."""
+        """The complete types in a signature."""
         parts, at = [], 0
         while at < len(signature):
             end = at
@@ -130,7 +133,7 @@ class Fuzzer:
             at = end
         return parts
 
-    # What is done
+    # MARK: actions
 
     def step(self):
         actions = [self.anything] * 8 + [self.create] * 4 + [self.read] * 4 + [
@@ -161,7 +164,7 @@ class Fuzzer:
     }  # fmt: skip
 
     def anything(self, peer):
-        """A call of any method with its own types or with others. None of them may change an item that is known."""
+        """Calls any method with its own types or with others. No call may change a known item."""
         interface = self.random.choice(list(self.METHODS))
         method, signature = self.random.choice(list(self.METHODS[interface].items()))
         if self.random.random() < 0.3:
@@ -173,10 +176,10 @@ class Fuzzer:
             parameters = GLib.Variant("(ao)", ([path for path in (self.path(), self.path()) if not path.startswith(LOGIN)
                                                 and "aliases" not in path],))  # fmt: skip
         elif method == "CreateItem" and signature == "a{sv}(oayays)b":
-            # Not into what is known: it would replace it.
+            # A new item in the place of a known one would replace it.
             return
         elif method == "Update" and signature == "a(oa{sv}a{ss})b(oayays)":
-            # The known items get no other secret.
+            # The known items must keep their secrets.
             changes, _, secret = self.parts(signature)
             parameters = GLib.Variant.new_tuple(self.value(changes), GLib.Variant("b", False), self.value(secret))
         else:
@@ -216,7 +219,7 @@ class Fuzzer:
         try:
             assert peer.read(item) == value, f"{item} has another secret"
         except Failure as failure:
-            # Only login and its items are never locked by themselves here.
+            # The test never locks the collection login and its items explicitly.
             assert failure.name == SECRET + "IsLocked", f"{item}: {failure}"
             assert self.locked or not item.startswith(LOGIN + "/"), f"{item}: {failure}"
 
@@ -269,11 +272,11 @@ class Fuzzer:
             self.peers[self.peers.index(peer)] = Peer(self.session)
 
     def end(self):
-        """Everything that was acknowledged is there."""
+        """Checks that all acknowledged items are there."""
         if self.locked:
             assert self.session.login().returncode == 0
         peer = Peer(self.session)
-        # A login lifts what was locked by itself only if it is asked for keys.
+        # A login ends an explicit lock only if the daemon asks it for keys.
         assert self.session.run("latchkey", "lock").returncode == 0
         assert self.session.login().returncode == 0
         for item, value in self.items.items():
@@ -282,7 +285,7 @@ class Fuzzer:
 
 
 class Refused(Exception):
-    """An error that may be."""
+    """An error that is allowed."""
 
 
 def test_bus(session, findings):
@@ -321,7 +324,7 @@ def test_control_socket(session, findings):
                 for _ in range(choice.choice([0, 1, 1, 4])):
                     where = choice.randrange(len(data) + 1)
                     data[where : where + choice.randrange(3)] = choice.randbytes(choice.randrange(4))
-                # The stage of a session's end would seal the vault as it should.
+                # The stage of a session's end would correctly seal the vault, so the test avoids it.
                 if data[:2] == packet(HELLO) and data[2:3] == b"\3":
                     data[2] = 1
                 packets += 1

@@ -1,4 +1,6 @@
-"""The key agreement of the Secret Service's encrypted sessions, outside the machine: the keys are only here and in the daemon."""
+"""The key agreement of the Secret Service's encrypted sessions, computed outside the machine. So only this process and
+the daemon have the keys.
+"""
 
 import secrets
 
@@ -15,13 +17,13 @@ PRIME = int(
 
 
 class Agreement:
-    """A client's half."""
+    """The client's side of the key agreement."""
 
     def __init__(self):
         self._private = secrets.randbits(1000)
         self.public = pow(2, self._private, PRIME).to_bytes(128, "big").hex()
 
     def keys(self, public):
-        """What both sides have then: the shared number, and the AES key made of it."""
+        """The results of both sides: the shared number, and the AES key from it."""
         shared = pow(int(public, 16), self._private, PRIME).to_bytes(128, "big")
         return {"shared number": shared, "AES key": HKDF(SHA256(), 16, None, b"").derive(shared)}

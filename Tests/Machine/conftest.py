@@ -1,4 +1,4 @@
-"""The machine that the tests of a file share, and what its console said where one fails."""
+"""The machine that the tests of a file share, and its console output for the report of a failure."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from support.evidence import add_evidence
 
 @contextlib.contextmanager
 def running():
-    """A running machine. Where none can be had the tests are skipped, but not in CI, where they must run."""
+    """A running machine. If none can be made, the tests are skipped. In CI they fail, because there they must run."""
     try:
         machine = Machine().boot()
     except Unavailable as why:
@@ -29,7 +29,7 @@ def machine():
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Puts the machine's console beside a failure."""
+    """Adds the machine's console output to the report of a failure."""
     report = (yield).get_result()
     if report.failed and "machine" in item.funcargs:
         add_evidence(report, "console", lambda: item.funcargs["machine"].said()[-20000:])

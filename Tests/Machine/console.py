@@ -1,4 +1,4 @@
-"""A machine's serial line: one person at a keyboard, who logs in, types commands and logs out."""
+"""A machine's serial console, with a person who logs in, types commands and logs out."""
 
 import base64
 import re
@@ -10,22 +10,22 @@ PROMPT = "@@> "
 
 
 class LoginRefused(Exception):
-    """The login program did not accept the password."""
+    """The login program refused the password."""
 
 
 class Console:
-    """The line. One session at a time."""
+    """The console. It has one session at a time."""
 
     def __init__(self, process, timeout):
         self._process = process
         self._timeout = timeout
 
     def await_login(self):
-        """Waits until somebody may log in."""
+        """Waits for the login prompt."""
         self._expect("login: $")
 
     def login(self, name, password):
-        """Logs in through login(1). What PAM does beside that has then happened, or goes on by itself."""
+        """Logs in through login(1). PAM's other work has then ended, or continues in the background."""
         self.send(name)
         self._expect("assword: $")
         self.send(password)
@@ -37,21 +37,21 @@ class Console:
         self._expect(PROMPT)
 
     def logout(self):
-        """Logs out, and waits until the next may log in."""
+        """Logs out, and waits for the next login prompt."""
         self.send("exit")
         self.await_login()
 
     def start(self, command):
-        """Types a command and does not wait for it; `finish` does."""
+        """Types a command without waiting for its end. `finish` waits."""
         self.send(command)
 
     def answer(self, question, line):
-        """Waits for what the running command asks, and types a line."""
+        """Waits for the question of the running command, and types a line."""
         self._expect(question)
         self.send(line)
 
     def finish(self):
-        """Waits for the end of the running command: its output and status."""
+        """Waits for the end of the running command. Returns its output and status."""
         self._expect(PROMPT)
         output = self._process.before.replace("\r", "")
         self.send("echo rc''=$?")
@@ -61,7 +61,7 @@ class Console:
         return subprocess.CompletedProcess([], status, output, "")
 
     def run(self, command, check=True):
-        """Runs one line of shell. `stdout` is all that came to the line."""
+        """Runs one line of shell. `stdout` is everything that appeared on the console."""
         self.start(command)
         done = self.finish()
         if check and done.returncode != 0:
@@ -69,25 +69,25 @@ class Console:
         return done
 
     def read_file(self, path):
-        """The content of a file inside. Meant for small ones: it crosses the line."""
+        """The content of a file in the machine. The file should be small, because it crosses the console."""
         shown = self.run(f"base64 -w 0 {path} && echo").stdout
         return base64.b64decode(re.sub(r"\s", "", shown))
 
     def write_file(self, path, content):
-        """Writes a small file inside."""
+        """Writes a small file in the machine."""
         self.run(f": >{path}")
         text = base64.b64encode(content).decode()
-        # A terminal takes 4,095 characters a line.
+        # A terminal takes at most 4,095 characters in a line.
         for at in range(0, len(text), 3000):
             self.run(f"echo {text[at : at + 3000]} | base64 -d >>{path}")
 
     def await_answer(self):
-        """Waits until the shell answers again. What is typed while the line wakes up may be lost."""
+        """Waits until the shell answers. While the console wakes up, typed text may be lost."""
         for _ in range(int(self._timeout // 3)):
             self.send("echo aw''ake")
             if self._process.expect(["awake\\s+" + PROMPT, pexpect.TIMEOUT], timeout=3) == 0:
                 break
-        # Earlier ones may have been late, not lost.
+        # Earlier answers may be late instead of lost.
         while self._process.expect([PROMPT, pexpect.TIMEOUT], timeout=3) == 0:
             pass
 

@@ -1,6 +1,6 @@
-"""The disk that a machine boots from: a Debian of the packages below, made once, with the project installed in it.
+"""The disk image of a machine: a Debian with the packages below and the project. It is made once.
 
-Both steps are kept below .build/machine, each under a name that is a hash of what it was made from.
+The two steps are cached below .build/machine. The name of each result is a hash of its inputs.
 """
 
 import contextlib
@@ -18,24 +18,24 @@ INSIDE = Path(__file__).resolve().parent / "inside"
 UNERASED = REPOSITORY / "Tests/support/unerased.py"
 AUTHENTICATOR = REPOSITORY / "Tests/support/authenticator.py"
 CACHE = REPOSITORY / ".build/machine"
-# The kernel's package brings the tools that make its initial file system.
+# The kernel's package depends on the tools that make its initial file system.
 PACKAGES = (
     "linux-image-cloud-amd64 systemd-sysv udev kmod dbus dbus-user-session libpam-systemd login passwd "
     "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libfido2-1 libsecret-tools "
     "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography polkitd"
 ).split()
-# The initial file system has what this machine's disk needs, and no more: it is made and booted in half the time.
+# The initial file system contains only the drivers for this machine's disk, which halves the time to make and boot it.
 INITRAMFS = (
     'mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"'
     ' && printf "MODULES=list\\nCOMPRESSLEVEL=1\\n" >"$1/etc/initramfs-tools/conf.d/machine"'
     ' && printf "%s\\n" virtio_pci virtio_blk ext4 crc32c_generic >"$1/usr/share/initramfs-tools/modules.d/machine"'
 )
-# Room for what is written while it runs. What was never written takes no room outside.
+# Room for the files that are written later. Unwritten space takes no room on the host.
 SIZE = "2G"
 
 
 class Unavailable(Exception):
-    """No machine can be made here, for the reason given."""
+    """A machine cannot be made here, for this reason."""
 
 
 class Image:
@@ -48,7 +48,7 @@ class Image:
 
 
 def make_image():
-    """The image of the project as it is built now. The first one takes some minutes, the same one again a moment."""
+    """The image of the project's present build. The first call takes some minutes, and later calls take a moment."""
     if os.geteuid() != 0:
         raise Unavailable("making a machine's disk needs root")
     for tool in ("mmdebstrap", "mke2fs", "qemu-system-x86_64"):
@@ -61,7 +61,7 @@ def make_image():
 
 @contextlib.contextmanager
 def _alone():
-    """Test processes beside each other make one image, not two."""
+    """A lock that keeps parallel test processes from making the same image twice."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -69,7 +69,7 @@ def _alone():
 
 
 def _once(kind, digest, make):
-    """The folder that `make` fills, which gets its name when it is complete. Others of its kind go."""
+    """The folder that `make` fills. It gets its name when it is complete, and older folders of the kind are removed."""
     folder = CACHE / f"{kind}-{digest}"
     if not folder.is_dir():
         for old in CACHE.glob(f"{kind}-*"):
@@ -82,7 +82,7 @@ def _once(kind, digest, make):
 
 
 def _remove(folder):
-    """Removes a folder. A mmdebstrap that was killed has left the system's own folders mounted in it: nothing in those goes."""
+    """Removes a folder. A killed mmdebstrap has left the host's folders mounted in it, so these are unmounted first."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for place in reversed(mounts):
         if Path(place).is_relative_to(folder):
@@ -91,7 +91,7 @@ def _remove(folder):
 
 
 def _digest(path, *more):
-    """A hash of a file, or of all files of a folder with names and modes, and of other values."""
+    """A hash of a file, or of all files in a folder with names and modes, and of other values."""
     total = hashlib.sha256(repr(more).encode())
     for file in [path] if path.is_file() else sorted(path.rglob("*")):
         link = os.readlink(file) if file.is_symlink() else None
@@ -101,7 +101,7 @@ def _digest(path, *more):
 
 
 def _release():
-    """The name of this Debian: the project was linked with its libraries."""
+    """The code name of this machine's Debian, because the project is linked with its libraries."""
     for line in Path("/etc/os-release").read_text().splitlines():
         if line.startswith("VERSION_CODENAME="):
             return line.partition("=")[2]
@@ -118,7 +118,7 @@ def _run(*command):
 
 
 def _install_packages(folder):
-    """A root file system from the archive that this machine uses itself, where its sources say so in a file of Debian's."""
+    """Installs a root file system from this machine's own archive, if a Debian file names the archive."""
     sources = Path("/etc/apt/sources.list.d/debian.sources")
     include = f"--include={','.join(PACKAGES)}"
     root = folder / "root"
@@ -129,7 +129,7 @@ def _install_packages(folder):
 
 
 def _with_project(packages):
-    """The folder of kernel and disk, for the project as `make install` lays it."""
+    """A folder with kernel and disk. The disk contains the result of `make install`."""
     stage = CACHE / "stage"
     shutil.rmtree(stage, ignore_errors=True)
     _run("make", "-s", "-C", REPOSITORY, "install", f"DESTDIR={stage}")

@@ -1,4 +1,4 @@
-"""QEMU's own control of a machine (QMP): a socket with one line of JSON for each command, answer and event."""
+"""QEMU's control socket of a machine (QMP). Each command, answer and event is a line of JSON."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ class Monitor:
     """A connection to a running QEMU."""
 
     def __init__(self, path, deadline):
-        """Connects as soon as QEMU listens, which it does from its start."""
+        """Connects as soon as QEMU listens."""
         self._events = []
         self._socket = socket.socket(socket.AF_UNIX)
         while True:
@@ -25,7 +25,7 @@ class Monitor:
         self.command("qmp_capabilities")
 
     def command(self, name, **arguments):
-        """Runs a command, and returns what it answers."""
+        """Runs a command, and returns its answer."""
         self._socket.settimeout(600)
         self._socket.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
         while True:
@@ -37,7 +37,7 @@ class Monitor:
             self._events.append(answer["event"])
 
     def await_event(self, name, timeout):
-        """Waits for an event; one that came before, and was not waited for, counts."""
+        """Waits for an event. An earlier event counts if no call has waited for it."""
         deadline = time.monotonic() + timeout
         while name not in self._events:
             self._socket.settimeout(max(0.1, deadline - time.monotonic()))

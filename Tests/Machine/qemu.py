@@ -1,6 +1,6 @@
-"""A whole Debian to look into: QEMU without KVM, on a disk of its own, with a console on its serial line.
+"""A whole Debian that the tests can inspect: QEMU without KVM, with its own disk and a serial console.
 
-Unlike a container it has a kernel of its own. So all of its physical memory can be seen from here, it really sleeps and wakes,
+Unlike a container, it has its own kernel. So the tests can read all of its physical memory, it really sleeps and wakes,
 and its control groups have every controller.
 """
 
@@ -22,14 +22,14 @@ from monitor import Monitor
 from support.pace import seconds
 
 MEMORY = 768 << 20
-# A machine that is emulated, beside others' work: everything takes as long as it takes, but not for ever.
+# An emulated machine is slow, so the timeout is long.
 TIMEOUT = float(os.environ.get("LATCHKEY_MACHINE_TIMEOUT", "600"))
 
 __all__ = ["Machine", "Unavailable", "eventually"]
 
 
 def eventually(true, timeout=TIMEOUT, what="the condition"):
-    """Waits until `true()` is, and returns what it returned."""
+    """Waits until `true()` is true, and returns its value."""
     deadline = time.monotonic() + timeout
     while not (value := true()):
         if time.monotonic() > deadline:
@@ -39,16 +39,18 @@ def eventually(true, timeout=TIMEOUT, what="the condition"):
 
 
 class Machine:
-    """One machine, not running yet. Its disk starts as the image's and keeps what is written to it, over power cuts too."""
+    """A machine that is not running yet. Its disk starts as a copy of the image, and keeps its content over power cuts.
+    """
 
     def __init__(self, memory=MEMORY):
-        """`memory`: in bytes, up to 2 GiB."""
+        """`memory` is in bytes, at most 2 GiB."""
         self.image = make_image()
         self.folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
         self.disk = self.folder / "disk"
         subprocess.run(["cp", "--sparse=always", self.image.disk, self.disk], check=True)
         self._memory = memory
-        # On a busy machine the emulated timer looks broken to the kernel. There is a getty on the second line, too.
+        # On a busy host, the emulated timer looks broken to the kernel, so the kernel must not check it. The second
+        # serial line has a login prompt too.
         self._arguments = "root=/dev/vda rw console=ttyS0 quiet panic=-1 no_timer_check systemd.wants=serial-getty@ttyS1.service"
         self.console = self.root = self.monitor = None
 
@@ -58,10 +60,11 @@ class Machine:
     def __exit__(self, *_):
         self.close()
 
-    # Power
+    # MARK: power
 
     def boot(self):
-        """Boots, and returns when it asks who logs in on `console`. On `root`, a second line, the administrator has."""
+        """Boots the machine, and returns when `console` shows the login prompt. `root`, a second line, has a session of
+        the administrator."""
         self._has_slept = False
         monitor, second = self.folder / "monitor", self.folder / "second"
         monitor.unlink(missing_ok=True)
@@ -69,7 +72,7 @@ class Machine:
         command = [
             "-nodefaults", "-nographic", "-no-reboot", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
             "-m", f"{self._memory >> 20}", "-machine", "q35,memory-backend=memory",
-            # All of its memory, as a file that can be read beside it.
+            # QEMU keeps the machine's memory in a file that the tests can read.
             "-object", f"memory-backend-memfd,id=memory,size={self._memory},share=on",
             "-kernel", self.image.kernel, "-initrd", self.image.initrd, "-append", self._arguments,
             "-qmp", f"unix:{monitor},server=on,wait=off", "-serial", "stdio",
@@ -99,7 +102,8 @@ class Machine:
         return self
 
     def power_cut(self):
-        """Takes the power away. What the disk was given stays, flushed or not; Tests/PowerCuts has less."""
+        """Cuts the power. All written data stays on the disk, even without a flush. Tests/PowerCuts also loses
+        unflushed data."""
         if self.monitor:
             self.monitor.close()
             self._second.close()
@@ -110,7 +114,7 @@ class Machine:
         self._process.logfile_read.close()
 
     def power_off(self):
-        """Shuts the machine down in order."""
+        """Shuts the machine down cleanly."""
         self.root.send("systemctl poweroff")
         self._process.expect(pexpect.EOF)
         self.power_cut()
@@ -122,12 +126,11 @@ class Machine:
         shutil.rmtree(self.folder)
 
     def suspend(self):
-        """Sends the machine to sleep, and waits until all of it sleeps. Only once for each boot: QEMU's next sleep ends as it
-        begins, and tells
-        nobody."""
+        """Puts the machine to sleep, and waits until it sleeps. This works only once for each boot, because QEMU's next
+        sleep would end at once without a report."""
         assert not self._has_slept, "this machine has slept already: boot it anew first"
         self._has_slept = True
-        # Nothing is on its way on a line then, which would be lost.
+        # The delay ensures that no data is on a serial line, where it would be lost.
         self.root.run("systemd-run -q --on-active=2 systemctl suspend")
         self.monitor.await_event("SUSPEND", TIMEOUT)
 
@@ -138,11 +141,11 @@ class Machine:
         for console in (self.root, self.console):
             console.await_answer()
 
-    # Looking into it
+    # MARK: inspection
 
     @contextlib.contextmanager
     def stopped(self):
-        """Stops the processors for as long as the block lasts. The block gets the file of the physical memory."""
+        """Stops the processors during the block. The block gets the file of the physical memory."""
         self.monitor.command("stop")
         try:
             yield self._memory_file()
@@ -150,9 +153,9 @@ class Machine:
             self.monitor.command("cont")
 
     def copy_files(self, inside, destination):
-        """Copies a folder of its own disk out, as it is now, into a new folder. Where the copy is."""
+        """Copies a folder from the machine's disk into a new folder, and returns the path of the copy."""
         Path(destination).mkdir()
-        # Everything is then in its place on the disk, and nothing in the journal only.
+        # The freeze moves all data from the journal to its place on the disk.
         self.root.run("fsfreeze -f / && fsfreeze -u /")
         command = ["debugfs", "-R", f"rdump {inside} {destination}", self.disk]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -166,5 +169,5 @@ class Machine:
         raise AssertionError("QEMU has no file of the machine's memory")
 
     def said(self):
-        """All that its console said since it was switched on."""
+        """All console output since the machine was switched on."""
         return (self.folder / "console").read_text()

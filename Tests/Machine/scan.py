@@ -1,4 +1,4 @@
-"""Looks through all of a machine's physical memory: for byte strings, and for what is left of Argon2id."""
+"""Searches all of a machine's physical memory for byte strings and for traces of Argon2id."""
 
 import ctypes
 import dataclasses
@@ -11,22 +11,22 @@ from support.memory import Needles
 
 SHIMS = Path(__file__).with_name("Shims")
 CHUNK = 64 << 20
-# More than any needle or block: what crosses the end of a chunk is seen in the next one.
+# The overlap is longer than any needle or block, so the next chunk contains anything that crosses the end of a chunk.
 OVERLAP = 4096
 ENOUGH = 1000
 BLOCK = 1024
-# Enough of a block to know it by: each is as good as random.
+# These bytes identify a block, because every block looks random.
 BEGINNING = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """Something found, at a physical address."""
+    """A finding at a physical address."""
 
     name: str
     address: int
-    # "bytes": a piece of 16 bytes, this far from its beginning. "block": a block of Argon2id from which it follows. "all": every
-    # byte of it, in a row.
+    # "bytes" is a piece of 16 bytes, at this offset in the needle. "block" is a block of Argon2id that reveals the
+    # needle. "all" is the whole needle in a row.
     form: str
     offset: int = 0
 
@@ -46,7 +46,7 @@ def _blocks():
 
 
 def find_blocks(content, keys):
-    """Blocks of Argon2id from which one of the keys (a name and 32 bytes each) follows: offsets and names."""
+    """The blocks of Argon2id that reveal one of the keys (a name and 32 bytes each): offsets and names."""
     names = list(keys)
     found = (ctypes.c_uint64 * (2 * ENOUGH))()
     sizes = [ctypes.c_size_t(size) for size in (len(content), len(names), ENOUGH)]
@@ -56,7 +56,7 @@ def find_blocks(content, keys):
 
 @functools.cache
 def _working_memory():
-    """The program of Shims/workingmemory.c, in a folder that stays as long as this process."""
+    """The program of Shims/workingmemory.c. Its folder exists as long as this process."""
     folder = tempfile.TemporaryDirectory()
     program = f"{folder.name}/workingmemory"
     exported = "-Wl,--export-dynamic-symbol=munmap"
@@ -65,7 +65,7 @@ def _working_memory():
 
 
 def working_blocks(password, salt, passes, memory):
-    """How each block begins that Argon2id has in its memory at its end."""
+    """The beginnings of all blocks in Argon2id's memory at its end."""
     _, program = _working_memory()
     command = [program, str(passes), str(memory)]
     content = subprocess.run(command, input=salt + password, stdout=subprocess.PIPE, check=True).stdout
@@ -75,15 +75,15 @@ def working_blocks(password, salt, passes, memory):
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What is in a machine's memory."""
+    """The findings in a machine's memory."""
 
     traces: set
-    # How many of the blocks that Argon2id worked in, whether a key follows from them or not.
+    # The number of Argon2id's working blocks, whether they reveal a key or not.
     blocks: int
 
 
 def places(content, needle):
-    """Where the needle is, whole."""
+    """The places of the whole needle."""
     at = content.find(needle)
     while at >= 0:
         yield at
@@ -91,8 +91,8 @@ def places(content, needle):
 
 
 def scan(machine, needles, derived, blocks=frozenset(), packets=None):
-    """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine. Also
-    says how many of the `blocks` are there, by their beginnings, and which `packets` (a name and bytes each) are there as a
+    """All traces of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine.
+    Also counts the `blocks` by their beginnings, and lists the `packets` (a name and bytes each) that are there as a
     whole."""
     wanted, traces, count = Needles(needles | derived), set(), 0
     with machine.stopped() as file, open(file, "rb", buffering=0) as memory:
@@ -105,7 +105,7 @@ def scan(machine, needles, derived, blocks=frozenset(), packets=None):
                 traces.update(Trace(name, base + at, "all") for at in places(content, packet))
             for at, name in find_blocks(content, derived):
                 traces.add(Trace(name, base + at, "block"))
-            # Argon2id's memory begins with a page. The part that the chunk before had as well is not counted again.
+            # Argon2id's memory begins at a page. The overlap with the previous chunk is not counted again.
             new = range(len(tail), len(content), BLOCK)
             count += sum(content[at : at + BEGINNING] in blocks for at in new)
             tail = content[-OVERLAP:]

@@ -1,4 +1,4 @@
-"""What is looked for in a machine's memory, and one look at it; what alice does in between."""
+"""The secrets to look for in a machine's memory, one search for them, and the actions of the user alice."""
 
 import json
 import secrets
@@ -12,16 +12,16 @@ from scan import scan, working_blocks
 from support.memory import hchacha20
 from support.vaultreader import Keybag, ServiceKey, Vault
 
-# Keys that the daemon keeps while it may have them; the others it makes when it needs them.
+# Kinds of keys that stay in the daemon's memory while it may use them. The daemon derives other keys on demand.
 KEPT = {"collection", "index", "device", "share", "class", "metadata", "private"}
 UID = 2001
-# Where the image has the parts of the tests that run inside.
+# The image's folder for the helper programs of the tests.
 INSIDE = "/usr/local/lib/latchkey-test"
 ANSWERING = Path(__file__).with_name("Shims") / "answering.c"
 
 
 def status(console):
-    """What `latchkey status --json` says. On a busy machine it may have to be asked more than once."""
+    """The output of `latchkey status --json`. On a busy machine, the command may need several attempts."""
     said = lambda: console.run("latchkey status --json", check=False)
     return json.loads(eventually(lambda: (done := said()).returncode == 0 and done.stdout, what="the status"))
 
@@ -31,13 +31,14 @@ def await_state(console, state):
 
 
 def log_in(console, password):
-    """Logs in, and waits until the vault is open: at once, or on a slow machine later, but by itself."""
+    """Logs in, and waits until the vault is unlocked. On a slow machine that may happen later, but without another
+    action."""
     console.login("alice", password)
     await_state(console, "unlocked")
 
 
 def add_items(console):
-    """One item of each tier, whose secrets no test knows before it reads them."""
+    """Adds one item for each tier. The test does not know the secrets before it reads them."""
     for name, accessible in (("A", "when-unlocked"), ("C", "after-first-unlock")):
         text = secrets.token_hex(24)
         console.run(f"echo {text} | latchkey add --label 'item of {name}' --class {accessible} name={name}")
@@ -51,7 +52,7 @@ def unlock(console, password):
 
 
 def unlock_by_pinentry(machine, password):
-    """Unlocks as a program brings it about that asks for a secret, where the person has windows and a pinentry."""
+    """Unlocks the vault by a program's request for a secret. The person has a display and a pinentry."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["cc", "-Os", "-s", "-o", f"{folder}/pinentry", ANSWERING], check=True)
         machine.console.run("mkdir -p ~/bin")
@@ -59,15 +60,15 @@ def unlock_by_pinentry(machine, password):
     machine.console.write_file("~/bin/pinentry.answer", bytes(byte ^ 0x55 for byte in password.encode()))
     machine.console.run("chmod 755 ~/bin/pinentry")
     machine.console.run('systemctl --user set-environment DISPLAY=:77 "PATH=$HOME/bin:/usr/bin:/bin"')
-    # The caller has no terminal: on one it would be asked there.
+    # The caller has no terminal. Otherwise the prompt would appear on the terminal.
     machine.console.run("setsid --wait secret-tool lookup name A </dev/null >/dev/null 2>&1")
     machine.console.run("systemctl --user unset-environment DISPLAY PATH")
     await_state(machine.console, "unlocked")
 
 
 def add_finger(machine, password):
-    """Adds a finger as a protector, and unlocks the vault, so that its keys wait for a touch behind the next lock. The reader does
-    not matter here: a file is in the place of an enrolled print."""
+    """Adds a finger as a protector, and unlocks the vault. After the next lock, the keys wait for a touch. The reader
+    does not matter here, so a file stands in for an enrolled print."""
     prints = "/var/lib/fprint/alice/virtual/0"
     machine.root.run(f"mkdir -p {prints} && echo print >{prints}/7")
     unlock(machine.console, password)
@@ -83,10 +84,10 @@ def lock(machine):
 
 
 class Known:
-    """Everything that must not be found, by where it may be: A, C, device, or never."""
+    """All secrets that the search must not find, by the tier that may have them: A, C, device, or never."""
 
     def __init__(self, machine, folder, password, typed=False):
-        """`typed`: the items' secrets came from commands of this boot, and others than we have copies."""
+        """With `typed`, commands of this boot created the items' secrets, so memory may have further copies of them."""
         home = machine.copy_files("/home/alice/.local/share/latchkey", folder / "home")
         device = ServiceKey(machine.copy_files("/var/lib/latchkey", folder / "service"), UID)
         keybag = Keybag((home / "keybag").read_bytes(), password)
@@ -102,21 +103,22 @@ class Known:
             if key.name in self.derived:
                 continue
             kept = key.kind in KEPT or key in last.values()
-            # Tier keys cross the control socket, and are kept by nobody.
+            # Tier keys cross the control socket, but no program keeps them.
             self.add(name, key.value, "never" if key.kind == "tier" else tiers[key.value])
             if kept and key.tier in self.kept:
                 self.kept[key.tier].add(name)
         for key, nonce, what in vault.sealed:
             stream = hchacha20(key, nonce)
-            # Labels of collections and the like: the index opens them.
+            # The index key opens the labels of collections and similar values.
             self.add(f"stream key of {what} {stream[:2].hex()}", stream, tiers.get(key, "device"))
         for item in () if typed else vault.items.values():
             self.add(f"secret of {item.label}", item.secret, "A" if item.accessibility == "when-unlocked" else "C")
-        # What is common to several is in the widest of their tiers: the index is C's and the device's.
+        # A key that several tiers share belongs to the widest of them. For example, the index belongs to C and to the
+        # device.
         self.password = password.encode()
-        # How a request to the helper ends: empty fields, and a length.
+        # The end of a request to the helper: empty fields, and a length.
         self.packets = {"the request": bytes(6) + struct.pack("<H", len(self.password)) + self.password}
-        # The answer of a pinentry is looked for, too.
+        # The search also looks for the answer of a pinentry.
         self.packets["pinentry's answer"] = b"D " + self.password + b"\n"
         self.tiers |= dict.fromkeys(self.packets, "never")
 
@@ -126,7 +128,7 @@ class Known:
 
 
 class Sight:
-    """What one look at the memory found."""
+    """The findings of one search of the memory."""
 
     def __init__(self, machine, known, moment):
         needles = known.needles | {"the password": known.password}
@@ -142,30 +144,30 @@ class Sight:
         return [trace for trace in self.traces if trace.name.startswith(beginning)]
 
     def of(self, *tiers):
-        """Traces of what belongs to the tiers."""
+        """The traces of secrets of these tiers."""
         return sorted(str(trace) for trace in self.traces if self.known.tiers.get(trace.name) in tiers)
 
     def missing(self, tier):
-        """Keys of a tier that the daemon keeps and that are nowhere."""
+        """The keys of a tier that the daemon should have but that are not in memory."""
         return self.known.kept[tier] - {trace.name for trace in self.traces}
 
     @property
     def follows(self):
-        """The derived keys that follow from a block of Argon2id's memory."""
+        """The derived keys that a block of Argon2id's memory reveals."""
         return {trace.name for trace in self.traces if trace.form == "block"}
 
 
 def assert_nothing(sight, *tiers):
-    """Says what is left, as pytest does not explain an assertion in this file. What a key is of tells whose it was: the daemon
-    keeps the kinds of KEPT, the helper has tier keys and protectors. The password itself is only counted: login(1), a shell or
-    a terminal may keep it."""
+    """Fails with a list of the traces, because pytest does not explain an assertion in this file. The kind of a key
+    shows its owner: the daemon keeps the kinds of KEPT, and the helper has tier keys and protectors. The password
+    itself is only counted, because login(1), a shell or a terminal may keep it."""
     left = sight.of(*tiers)
     assert left == [] and sight.blocks == 0, f"{sight.blocks} blocks, and left of {tiers}: {left}"
 
 
 def assert_key_follows(machine, known, password, rounds=3):
-    """The control of a locked vault: without the erasing, memory after an unlock and a lock has enough to compute a key. The
-    kernel may have given the page of the last block to others. Then another unlock is examined."""
+    """The control of a locked vault. Without the erasure, memory after an unlock and a lock reveals a key. If the
+    kernel has reused the page of the last block, the function tries another unlock."""
     machine.root.run(f"{INSIDE}/unerased.py --kept /usr/libexec/latchkey-derive")
     for number in range(1, rounds + 1):
         unlock(machine.console, password)

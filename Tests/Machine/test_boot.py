@@ -1,4 +1,4 @@
-"""The machine itself: somebody logs in, and finds what is installed at work."""
+"""The machine itself: a person logs in, and the installed programs work."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from sight import lock, log_in, status, unlock
 
 PASSWORD = "sesame-1"
-# What the system said of logins, their module and the memory that they get.
+# The system's messages about logins, the module, and the memory of their processes.
 SAID = "journalctl -b --no-pager -o short-monotonic | grep -E 'pam_latchkey|latchkey-derive|latchkeyd|oom|Out of memory|ttyS0'"
 
 
@@ -27,7 +27,7 @@ def test_each_login_opens_the_vault_by_itself(machine):
 
 
 def test_a_login_with_too_little_memory_goes_on_and_says_why(machine):
-    """The limit of its session's control group, in which the helper checks the password: not enough for Argon2id."""
+    """The session's control group, in which the helper checks the password, has too little memory for Argon2id."""
     console, limit = machine.console, "/run/systemd/system/session-.scope.d/memory.conf"
     log_in(console, PASSWORD)
     console.logout()
@@ -50,7 +50,7 @@ def test_a_login_with_too_little_memory_goes_on_and_says_why(machine):
 
 
 def test_all_of_its_memory_can_be_read(machine):
-    # Not as it was typed.
+    # The command types the needle in another form, so that only the file has it.
     machine.root.run("printf 'needle%.0s' 1 2 3 >/run/needles")
     with machine.stopped() as memory:
         assert b"needle" * 3 in memory.read_bytes()

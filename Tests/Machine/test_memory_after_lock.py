@@ -1,4 +1,4 @@
-"""The shortest look at a machine's memory: one boot, a login, a lock, and the control."""
+"""The shortest search of a machine's memory: one boot, a login, a lock, and the control."""
 
 import secrets
 

@@ -1,9 +1,10 @@
-"""What is left in all of a machine's physical memory: kernel, daemon, helper, login program, everything.
+"""The secrets that stay in a machine's physical memory: in the kernel, the daemon, the helper, the login program,
+anywhere.
 
-Nothing of tier A after a lock or in a sleeping machine, nothing of tier C after the logout, and never what nobody keeps. Of the
-memory that Argon2id worked in there is nothing at any time; as the control, that is looked for with the erasing taken out.
-Nor is there any packet with the password, from the module to the helper. Other copies of the password are only counted: they are
-the terminal's, login's and libpam's.
+After a lock and in a sleeping machine, no key of tier A is left. After the logout, no key of tier C is left. Keys that
+no program keeps never appear. No block of Argon2id's memory appears at any time. The control takes the erasure out, and
+finds blocks. No packet from the module to the helper with the password appears. The test only counts other copies of
+the password, which belong to the terminal, login and libpam.
 """
 
 import re
@@ -16,7 +17,7 @@ from qemu import eventually
 from sight import INSIDE, UID, Known, Sight, add_items, assert_nothing, lock, log_in, unlock
 
 
-# How often more the vault is unlocked and locked: what is left by chance is not left each time.
+# Further unlocks and locks. A trace that is left by chance does not appear each time.
 ROUNDS = 3
 
 
@@ -27,7 +28,7 @@ def password():
 
 @pytest.fixture(scope="module")
 def machine(password):
-    """A machine with a vault that has items, booted anew: nobody in it has had a key or a secret yet."""
+    """A machine with a vault that has items, after a new boot. So no process has had a key or a secret yet."""
     with running() as machine:
         machine.root.run(f"echo alice:{password} | chpasswd && systemctl start latchkey-deviced.service")
         console = machine.console
@@ -36,7 +37,7 @@ def machine(password):
         console.logout()
         machine.power_off()
         machine.boot()
-        # The first that asks it is not to wait for its start.
+        # The service starts now, so that its first client does not have to wait.
         machine.root.run("systemctl start latchkey-deviced.service")
         yield machine
 
@@ -57,7 +58,7 @@ def known(machine, password, tmp_path_factory):
 
 def test_what_is_left_in_physical_memory(machine, known, password):
     console, agreement = machine.console, Agreement()
-    # A client that reads every secret and never has one.
+    # This client reads every secret, but never has one in clear text.
     client = f"{INSIDE}/quietclient {agreement.public}"
     console.run(f"mkfifo /tmp/more && ({client} </tmp/more >/tmp/read 2>&1 &) && exec 3>/tmp/more")
     eventually(lambda: "read 2" in console.run("cat /tmp/read").stdout, what="the client's reading")
@@ -84,7 +85,8 @@ def test_what_is_left_in_physical_memory(machine, known, password):
         lock(machine)
         assert_nothing(Sight(machine, known, f"locked again, {number}"), "A", "never")
 
-    # The password is being checked, or the vault being opened, and the device key service does not answer: no sleep waits for it.
+    # The daemon checks the password or opens the vault, while the device key service does not answer. Sleep must not
+    # wait for the service.
     machine.root.run("systemctl kill --signal=STOP latchkey-deviced.service")
     console.run("systemctl --user restart latchkeyd.service")
     console.start("latchkey unlock")
@@ -101,7 +103,7 @@ def test_what_is_left_in_physical_memory(machine, known, password):
 
 
 def test_memory_that_is_not_erased_is_found(machine, known, password):
-    # The machine sleeps here as well, which it does once for each boot.
+    # A machine can sleep only once for each boot, and this test puts it to sleep too. So it boots again.
     machine.power_off()
     machine.boot()
     machine.root.run("systemctl start latchkey-deviced.service")

@@ -1,4 +1,5 @@
-"""A security key at a machine of its own: the kernel's HID devices, udev and libfido2 as they are, and a key in software."""
+"""A security key on a separate machine. The kernel's HID devices, udev and libfido2 are real, and the key is software.
+"""
 
 from qemu import eventually
 from sight import INSIDE, await_state, log_in, status
@@ -11,7 +12,7 @@ def test_a_key_that_was_added_unlocks_after_a_lock_and_not_after_its_removal(mac
     root.run("modprobe uhid")
     root.run(f"setsid {INSIDE}/softwarekey {PIN} >/run/key 2>&1 </dev/null &")
     eventually(lambda: root.run("grep connected /run/key && ls /dev/hidraw*", check=False).returncode == 0, what="the key")
-    # udev knows it for a security key. A session at a screen may then use it; one on a serial line is at no seat.
+    # udev recognizes a security key. A session at a screen may then use it, but a session on a serial line has no seat.
     assert "ID_FIDO_TOKEN=1" in root.run("udevadm settle; udevadm info --no-pager -q property /dev/hidraw0").stdout
     root.run("chown alice /dev/hidraw0")
     log_in(console, PASSWORD)

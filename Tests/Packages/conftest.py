@@ -1,4 +1,4 @@
-"""Debian systems of each release, with and without the packages, and what is shown of them where a test fails."""
+"""Debian systems of each release, with and without the packages, and their journals for the report of a failed test."""
 
 import pytest
 from packages import Packages
@@ -10,19 +10,19 @@ from support.machine import Machine, or_skip
 
 @pytest.fixture(scope="session")
 def packages():
-    """The packages that `make deb` built."""
+    """The packages from `make deb`."""
     return Packages.built()
 
 
 @pytest.fixture(scope="session")
 def newer(packages, tmp_path_factory):
-    """The same packages with a higher version, and other bytes in each program."""
+    """The same packages with a higher version, and with a changed byte sequence in each program."""
     return packages.renamed("0.1.0+newer", tmp_path_factory.mktemp("newer"))
 
 
 @pytest.fixture(scope="session", params=RELEASES)
 def bare(request):
-    """A system of a release without the packages, not running."""
+    """A system of a release without the packages. It does not run."""
 
     def prepare():
         machine = Machine(root=root_of(request.param))
@@ -36,7 +36,7 @@ def bare(request):
 
 @pytest.fixture(scope="session")
 def installed(bare, packages):
-    """The same with the packages, installed while it did not run."""
+    """The same with the packages, which were installed while the system did not run."""
     machine = Machine(below=bare)
     packages.bring_to(machine.top)
     machine.change("apt-get", "install", "-y", "--no-install-recommends", *packages.inside)
@@ -70,13 +70,13 @@ def alice(request):
 
 
 def lines(machine):
-    """The last lines of its journal."""
+    """The last lines of the machine's journal."""
     return machine.root("journalctl", "-q", "--no-pager", "--lines=100").stdout
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Puts the machine's journal beside a failure."""
+    """Adds the machine's journal to the report of a failure."""
     report = (yield).get_result()
     if report.when == "call" and report.failed:
         for name in ("machine", "bare_machine"):

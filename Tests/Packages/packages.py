@@ -28,18 +28,19 @@ class Packages:
 
     @property
     def inside(self):
-        """The paths of the packages in a machine that `bring_to` brought them to."""
+        """The paths of the packages in a machine, after `bring_to`."""
         return [f"/var/tmp/{file.parent.name}/{file.name}" for file in self.files]
 
     def bring_to(self, top):
-        """Copies the packages into a machine, whose root is seen at `top`."""
+        """Copies the packages into a machine. `top` is the machine's root folder."""
         for file, inside in zip(self.files, self.inside):
             target = top / inside.removeprefix("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, target)
 
     def renamed(self, version, folder):
-        """The packages with another version, whose programs are other files, and whose units say that they are newer."""
+        """The packages with another version. Their programs are changed files, and the units have descriptions that
+        name the newer version."""
 
         def change(name, tree):
             control = tree / "DEBIAN/control"
@@ -56,14 +57,14 @@ class Packages:
         return self.changed(folder, change)
 
     def changed(self, folder, change):
-        """The packages after `change(name, tree)` changed the files of each."""
+        """The packages after `change(name, tree)` has changed the files of each."""
         files = []
         for name, file in zip(NAMES, self.files):
             tree = folder / name
             subprocess.run(["dpkg-deb", "-R", file, tree], check=True)
             change(name, tree)
             target = folder / f"{name}.deb"
-            # Without compression: it takes most of the time.
+            # Without compression, which takes most of the time.
             subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, target], check=True, capture_output=True)
             files.append(target)
         return Packages(files)

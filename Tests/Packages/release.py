@@ -1,14 +1,14 @@
-"""Root file systems of the Debian releases that the packages are for, kept in .build."""
+"""Root file systems of the supported Debian releases, kept in .build."""
 
 from support import debianroot
 from support.machine import REPOSITORY
 
 RELEASES = ("bookworm", "trixie")
 CACHE = REPOSITORY / ".build/roots"
-# Other programs that keep secrets, and what their tests use.
+# Other programs that keep secrets, and packages that their tests need.
 PROVIDERS = {
     "bookworm": ["gnome-keyring", "libpam-gnome-keyring", "libkf5wallet-bin", "keepassxc"],
-    # gcr4 has the agent for ssh that follows gnome-keyring's.
+    # gcr4 has the ssh agent that replaces gnome-keyring's.
     "trixie": ["gnome-keyring", "libpam-gnome-keyring", "gcr4", "kwallet6", "keepassxc"],
 }
 PORTAL = ["xdg-desktop-portal", "bubblewrap", "python3-jeepney"]

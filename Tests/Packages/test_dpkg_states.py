@@ -1,4 +1,6 @@
-"""No state of dpkg makes a login fail: whatever was interrupted or is missing, alice gets in, and a repair brings all back."""
+"""No state of dpkg makes a login fail. After any interruption or loss of files, alice can log in, and a repair restores
+everything.
+"""
 
 import time
 
@@ -10,14 +12,14 @@ SCRIPTS = [f"{package} {script}" for package in ("latchkey", "libpam-latchkey") 
 
 
 def assert_login(alice):
-    """Checks that alice gets in with the right password."""
+    """Checks that alice can log in with the right password."""
     with alice.ssh() as session:
         session.run("true")
     alice.await_end()
 
 
 def has_vault(alice):
-    """Whether a login unlocks the vault, with what is in it."""
+    """Whether a login unlocks the vault with all its items."""
     with alice.ssh() as session:
         found = session.lookup(app="one")
     alice.await_end()
@@ -35,7 +37,7 @@ def state_of(machine, package):
 
 
 def repair(machine, packages):
-    """What docs/user/packages.md says to do."""
+    """Follows the advice of docs/user/packages.md."""
     packages.bring_to(machine.path("/"))
     machine.root("dpkg", "--install", *packages.inside, timeout=120)
     assert machine.root("dpkg", "--audit").stdout == ""
@@ -44,7 +46,7 @@ def repair(machine, packages):
 def test_unpacked_and_not_configured(bare_machine, alice, packages):
     packages.bring_to(bare_machine.path("/"))
     for package in packages.inside:
-        # dpkg unpacks a package whose dependency is not configured.
+        # dpkg unpacks a package even if its dependency is not configured.
         bare_machine.root("dpkg", "--unpack", package)
         assert_login(alice)
     assert state_of(bare_machine, "libpam-latchkey") == "unpacked"
@@ -56,7 +58,7 @@ def test_unpacked_and_not_configured(bare_machine, alice, packages):
 def test_upgrade_unpacked_and_not_configured(machine, alice, packages, newer):
     store(alice)
     newer.bring_to(machine.path("/"))
-    # The module's package first, so that it is newer than the programs that it starts.
+    # The module's package comes first, so that the module is newer than the programs that it starts.
     for package in reversed(newer.inside):
         machine.root("dpkg", "--unpack", "--force-depends", "--force-breaks", package)
         assert has_vault(alice)
@@ -84,7 +86,7 @@ def test_module_is_empty_or_cut(machine, alice, packages):
     module = machine.path("/usr/lib/x86_64-linux-gnu/security/pam_latchkey.so")
     content = module.read_bytes()
     for length in (0, 100):
-        # dpkg puts another file in the place of the module, too. Running processes have the former file mapped.
+        # dpkg too replaces the module's file with a new one. Running processes keep the former file mapped.
         module.with_suffix(".new").write_bytes(content[:length])
         module.with_suffix(".new").rename(module)
         assert_login(alice)
@@ -95,7 +97,7 @@ def test_module_is_empty_or_cut(machine, alice, packages):
 @pytest.mark.parametrize("place", ["begin", "end"])
 @pytest.mark.parametrize("which", SCRIPTS)
 def test_dpkg_is_killed_by_a_script(machine, alice, newer, tmp_path, which, place):
-    """dpkg ends in the midst: an upgrade runs the new postinst, a removal the prerm."""
+    """A script ends dpkg: the new postinst during an upgrade, or the prerm during a removal."""
     store(alice)
     package, script = which.split()
 
@@ -114,7 +116,7 @@ def test_dpkg_is_killed_by_a_script(machine, alice, newer, tmp_path, which, plac
         done = machine.root("dpkg", "--remove", "libpam-latchkey", "latchkey", check=False)
     assert done.returncode != 0
     assert_login(alice)
-    # The script would end the repair as well.
+    # The script would also end the repair.
     for name in ("postinst", "prerm"):
         path = machine.path(f"/var/lib/dpkg/info/{package}.{name}")
         if path.exists():
@@ -144,6 +146,6 @@ def test_dpkg_is_killed_at_any_moment(machine, alice, packages, newer, what):
 
 
 def kill_after(machine, command, limit):
-    """Runs a command, and kills it with all that it started after so many seconds."""
+    """Runs a command, and kills it with its children after so many seconds."""
     quiet = ("env", "DEBIAN_FRONTEND=noninteractive")
     machine.root(*quiet, "timeout", "-s", "KILL", f"{limit:.2f}", *command, check=False, timeout=700)

@@ -1,4 +1,4 @@
-"""What an administrator does with the packages: install, upgrade, remove, install again, purge. No secret is lost."""
+"""An administrator installs, upgrades, removes, reinstalls and purges the packages. No secret is lost."""
 
 import json
 import os
@@ -18,12 +18,12 @@ def install(machine, packages, *options):
 
 
 def stacks(machine):
-    """The files of PAM that all logins share."""
+    """The PAM files that all logins share."""
     return {name: machine.path(f"/etc/pam.d/{name}").read_text() for name in STACKS}
 
 
 def naming_the_module(machine):
-    """The files of PAM that name the module, but Latchkey's own."""
+    """The PAM files that name the module, without Latchkey's own."""
     files = [file for file in machine.path("/etc/pam.d").iterdir() if not file.name.startswith("latchkey-")]
     return {file.name for file in files if "pam_latchkey" in file.read_text()}
 
@@ -35,9 +35,9 @@ def test_install_and_log_in(bare_machine, alice, packages):
         assert session.lookup(app="one") == SECRET
         assert session.status()["state"] == "unlocked"
         checks = json.loads(session.run("latchkey doctor --json", check=False).stdout)["checks"]
-        # polkit is recommended only, and here is no more than what is needed.
+        # This system has only required packages, so the recommended polkit is missing.
         assert {check["id"] for check in checks if check["state"] != "ok"} <= {"sleep"}, checks
-        # A secret that is bound to this machine: the socket of its service runs.
+        # This item is bound to the machine, so its service must run.
         session.store("bound", "when-unlocked-this-device-only", app="bound")
         assert session.lookup(app="bound") == "bound"
 
@@ -64,7 +64,7 @@ def test_upgrade_has_the_managers_read_the_new_units(machine, alice, newer):
         described = lambda: session.run("systemctl --user show --property=Description --value latchkeyd.service").stdout
         assert described().strip() and "Newer" not in described()
         install(machine, newer)
-        # A manager answers the signal when it is done with what came before.
+        # The user manager answers only after it has done its earlier work.
         wait_until(lambda: "Newer" in described(), "the user manager's reading of the new unit")
     said = machine.root("systemctl", "show", "--property=Description", "--value", "latchkey-deviced.service").stdout
     assert "Newer" in said
@@ -125,8 +125,9 @@ def test_remove_and_install_again(machine, alice, packages):
 
 
 def test_remove_names_the_edited_files_that_keep_the_module(machine, alice):
-    """pam-auth-update leaves them alone. Logins go on."""
-    # A line among its own; an option more would not keep it from writing the file.
+    """pam-auth-update leaves edited files unchanged. Logins still work."""
+    # The test adds a line among those of pam-auth-update. With only a changed option, pam-auth-update would still write
+    # the file.
     machine.root("sed", "-i", "/^auth.*pam_unix.so/i auth optional pam_echo.so", "/etc/pam.d/common-auth")
     done = machine.root(*APT, "remove", "libpam-latchkey")
     kept = naming_the_module(machine)
@@ -136,7 +137,7 @@ def test_remove_names_the_edited_files_that_keep_the_module(machine, alice):
 
 
 def test_the_installation_says_that_edited_files_keep_the_module_out(machine, alice, packages):
-    # After a removal alone, its scripts would take the installation for an upgrade.
+    # The test purges the packages. After a mere removal, their scripts would take the installation for an upgrade.
     machine.root(*APT, "purge", "latchkey", "libpam-latchkey")
     done = install(machine, packages)
     assert "Log out and in again" in done.stdout + done.stderr
@@ -146,7 +147,7 @@ def test_the_installation_says_that_edited_files_keep_the_module_out(machine, al
     said = done.stdout + done.stderr
     assert "common-auth" not in naming_the_module(machine)
     assert "logins do not open vaults yet" in said and "pam-auth-update --enable latchkey" in said
-    # In this state the first advice changes nothing.
+    # In this state the first advice has no effect.
     machine.root("pam-auth-update", "--enable", "latchkey")
     assert "common-auth" not in naming_the_module(machine) and "It leaves edited files alone: add the lines" in said
 

@@ -1,5 +1,6 @@
-"""The packages beside each other provider of secrets, on both releases: taking over, handing back, and installing Latchkey again, with
-ten logins after each. For one user, and for all of them."""
+"""The packages beside each other provider of secrets, on both releases. The tests switch to Latchkey, switch back, and
+install Latchkey again, with ten logins after each step. They do so for one user and for all users.
+"""
 
 import contextlib
 import json
@@ -17,7 +18,7 @@ from support.switching import await_owner, away, files
 LOGINS = 10
 FEW = 2
 OTHERS = {"gnome-keyring": providers.GNOME_KEYRING, "kwallet": providers.KWALLET, "keepassxc": providers.KEEPASSXC}
-# What `latchkey switch --all-users` may change.
+# The folders that `latchkey switch --all-users` may change.
 SHARED = ("/etc/xdg", "/etc/systemd/user", "/etc/latchkey", "/usr/local/share")
 SHARED_ASIDE = {
     "/etc/latchkey/switch.json", "/etc/systemd/user/latchkeyd.service", "/etc/systemd/user/latchkeyd.socket",
@@ -26,7 +27,7 @@ SHARED_ASIDE = {
 
 @pytest.fixture(scope="session", params=RELEASES)
 def provided(request, packages):
-    """A system of a release with all providers and the packages, not running."""
+    """A system of a release with all providers and the packages. It does not run."""
 
     def prepare():
         machine = Machine(root=root_with_providers(request.param))
@@ -52,13 +53,13 @@ def machine(provided):
 
 @pytest.fixture(params=["gnome-keyring", "kwallet", "keepassxc", "none"])
 def beside(request):
-    """The provider that there is."""
+    """The provider under test."""
     return request.param
 
 
 @pytest.fixture
 def former(beside, machine):
-    """How the provider runs, while the other providers are not installed."""
+    """The provider under test in this system. The other providers are not installed."""
     with contextlib.ExitStack() as stack:
         for name, patterns in OTHERS.items():
             if name != beside:
@@ -84,7 +85,7 @@ def alice(machine, former, beside):
 
 
 def desktop(beside):
-    """One whose portal leads to the provider, or to nobody but Latchkey."""
+    """A desktop whose portal uses the provider, or a desktop whose portal uses only Latchkey."""
     return "GNOME" if beside == "gnome-keyring" else "XFCE"
 
 
@@ -102,8 +103,10 @@ def test_there_and_back(beside, former, alice):
 
 @pytest.mark.parametrize("beside", ["gnome-keyring"], indirect=True)
 def test_the_portal_answers_as_before(former, alice):
-    """The application gets back what the former provider gave it. gnome-keyring's lines of PAM stay, and take nobody the name."""
-    # As display managers have it; login(1) does not open gnome-keyring's files, and it would ask.
+    """The application gets the same secret as from the former provider. gnome-keyring's PAM lines stay, and do not take
+    the name."""
+    # Display managers have these lines. Without them, login(1) does not open gnome-keyring's files, and gnome-keyring
+    # would show a prompt.
     for kind, options in (("auth", ""), ("session", " auto_start")):
         file = alice.machine.path(f"/etc/pam.d/common-{kind}")
         file.write_text(f"{file.read_text()}{kind} optional pam_gnome_keyring.so{options}\n")
@@ -145,7 +148,8 @@ def test_installed_again(beside, former, alice, packages):
 
 @pytest.mark.parametrize("beside", ["kwallet"], indirect=True)
 def test_kwallets_interface(former, alice):
-    """The package of its own: installed, switched to, handed back, and removed while it answers KDE's programs."""
+    """The package latchkey-kwallet: its installation, the switch to it, the switch back, and its removal while it
+    serves KDE's programs."""
     machine, kwallet = alice.machine, {"bookworm": 5, "trixie": 6}[alice.machine.release]
     front = Packages.built(["latchkey-kwallet"])
     front.bring_to(machine.path("/"))
@@ -170,7 +174,7 @@ def test_kwallets_interface(former, alice):
 
 
 def shared(machine):
-    """The files that count for all users: of each the mode and content, or where it leads."""
+    """The files that apply to all users: the mode and content of each file, or the target of a link."""
     found = {}
     for top in SHARED:
         for path in machine.path(top).rglob("*"):

@@ -1,4 +1,4 @@
-"""What is left of a vault after a power cut, held against what its client was told."""
+"""Compares a vault after a power cut with the answers that its client got before."""
 
 import contextlib
 import dataclasses
@@ -20,35 +20,35 @@ from workload import ASKS, Service
 
 GENERATION = re.compile(r"\d+-\d+-(\d+)\.db")
 
-# Argon2id costs more than everything else in the readers. Each state tries the same password on the same keybag, and the same
-# passphrase on the same backup.
+# Argon2id costs more than everything else in the readers. All states have the same password, keybag, passphrase and
+# backup, so the results are cached.
 vaultreader.argon2id = functools.lru_cache(maxsize=None)(vaultreader.argon2id)
 
 
 class Broken(Exception):
-    """The vault is not what its client was told."""
+    """The vault does not match the answers that its client got."""
 
 
 @dataclasses.dataclass
 class Aftermath:
-    """The files that survived, in `folder`, and what the client knew."""
+    """The files that survived, in `folder`, and the client's knowledge."""
 
     folder: pathlib.Path
-    # What the vault held after the last step that was acknowledged, and after the one that had begun.
+    # The content of the vault after the last acknowledged step, and after the step that had begun.
     told: dict
     asked: dict
     doing: str
     partly: bool
     uid: int
-    # What was looked at: whether there was a copy of the keybag, how many generations opened, how many names there stand for
-    # none that is whole.
+    # Statistics of the check: whether a copy of the keybag exists, how many generations opened, and how many other
+    # names in the folder are not whole generations.
     has_copy: bool = False
     opened_generations: int = 0
     ignored_generations: int = 0
 
     @staticmethod
     def of(state, kind, folder, uid):
-        """Takes over what is needed from a disk, and lets go of it."""
+        """Copies the needed files from a disk, and releases the disk."""
         done = [mark for mark in state.marks if mark["stage"] == "done"]
         begun = state.marks[-1]
         told = done[-1]["holds"] if done else {"vault": False, "items": {}, "opening": [], "backup": None}
@@ -67,10 +67,11 @@ class Aftermath:
     def vault(self):
         return self.folder / "latchkey"
 
-    # What must hold
+    # MARK: conditions
 
     def check(self):
-        """Raises Broken, or Unreadable where the files are not even a vault's. The items, or None without a vault."""
+        """Checks the files, and returns the items, or None without a vault. Raises Broken for a wrong content, and
+        Unreadable for files that are not a valid vault."""
         self._check_backup()
         copy = self.vault / "keybag.copy"
         self.has_copy = copy.exists()
@@ -95,11 +96,12 @@ class Aftermath:
         return items
 
     def _check_generations(self, keybag):
-        """A generation whose keys are there is whole: it opens as a vault. Others, and other names, are passed over."""
+        """Every generation whose keys exist must open as a vault. Other generations and other names do not count."""
         folder = self.vault / "generations"
         for path in folder.iterdir() if folder.is_dir() else ():
             name = GENERATION.fullmatch(path.name)
-            # One of a former epoch goes when a newer one is there; the keybag may have let go of its keys before.
+            # The daemon removes a generation of a former key epoch when a newer generation exists. The keybag may have
+            # lost that epoch's keys earlier.
             if not name or (int(name[1]), "C") not in keybag.tiers:
                 self.ignored_generations += 1
                 continue
@@ -131,27 +133,28 @@ class Aftermath:
         if self.told["backup"] is None or self.asked["backup"] != self.told["backup"]:
             return
         backup = Backup((self.folder / "b").read_bytes(), PASSPHRASE)
-        # Items that only this device can read have no label for another reader.
+        # Items that only this device can read have no label for other readers.
         labels = [item.label for item in backup.items]
         self._require(
             len(labels) == len(self.told["backup"]) and {*labels} - {None} <= {*self.told["backup"]},
             f"the backup has {labels} of {self.told['backup']}")  # fmt: skip
 
     def _items(self, keybag):
-        """The secrets that can be read, by label."""
+        """The readable secrets, by label."""
         return max((self._read(keybag, device) for device in self._devices()), key=len)
 
     def _devices(self):
         devices = [None]
         if (self.folder / "device/users" / str(self.uid)).exists():
-            # While the device key moves both may be there, and either will do.
+            # While the device key moves, both places may have it, and either key is valid.
             devices.append(self._service_key())
         else:
             self._require(not self.told.get("service"), "the service's secret of the user is gone")
         return devices
 
     def _read_any(self, keybag, read):
-        """By any of the device's keys, and whether its erasable secret is there or not: a generation may be older than both."""
+        """Reads with any of the device's keys, with or without its erasable secret, because a generation may be older
+        than both."""
         problem = None
         for device in self._devices():
             for erased in (False, True):
@@ -202,16 +205,16 @@ class Aftermath:
 
 @contextlib.contextmanager
 def after(state, kind, uid):
-    """What is left in one state of the disk; gone afterwards."""
+    """The surviving files in one state of the disk. They are deleted at the end of the block."""
     with tempfile.TemporaryDirectory(dir=state.image.parent) as folder:
         yield Aftermath.of(state, kind, pathlib.Path(folder), uid)
 
 
 class NextStart:
-    """A session that starts with what a power cut left."""
+    """A session that starts with the files after a power cut."""
 
     def __init__(self, stage, tpm):
-        """`tpm`: the one that the power cuts left as it was."""
+        """`tpm` is the TPM of the workload, which the power cuts do not affect."""
         self.session = Session(stage)
         self.service = Service(
             tcti=tpm.tcti, program=stage / "usr/libexec/latchkey-deviced", path=self.session.root / "device.sock")
@@ -221,7 +224,8 @@ class NextStart:
         self.session.close()
 
     def check(self, aftermath, items):
-        """The person logs in: the vault is unlocked, nothing is wrong with it, and it has the `items`. None: it is new."""
+        """Logs in. The vault must be unlocked, have no problems, and have the `items`. With None, the vault must be
+        new."""
         self.session.stop_daemon()
         self.service.stop()
         self._replace(self.session.vault, aftermath.vault, self.session.uid, self.session.gid)
@@ -239,7 +243,7 @@ class NextStart:
             secrets = sorted(peer.read(path).decode() for path in found)
         finally:
             peer.close()
-        # Where nobody was told that it is done, the daemon does the rest: what no key opens any more goes.
+        # If the last step was not acknowledged, the daemon completes it, and removes items that no key opens any more.
         if not aftermath.partly:
             items = items or {}
             assert secrets == sorted(secret for name, (_, secret) in items.items() if name != ASKS)
@@ -254,7 +258,8 @@ class NextStart:
                 os.chown(path, uid, gid)
 
     def _log_in(self, passwords):
-        """With the password that opens it, or a new one if there is no vault. A busy machine may need a second login."""
+        """Logs in with the password that opens the vault, or with a new one if there is no vault. A busy machine may
+        need a second login."""
 
         def is_unlocked():
             for password in passwords:

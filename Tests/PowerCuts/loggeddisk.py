@@ -1,6 +1,6 @@
-"""A file system on a disk whose writes and flushes are logged, and the disk as a power cut may leave it.
+"""A file system on a disk that logs its writes and flushes, and the states in which a power cut may leave the disk.
 
-`LoggedDisk` has the file system mounted at `place`. `Log` reads what was logged; `Log.states` replays it.
+`LoggedDisk` mounts the file system at `place`. `Log` reads the log, and `Log.states` replays it.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from support.pace import Limit, seconds
 
 SOURCE = pathlib.Path(__file__).with_name("writelog.c")
 SECTOR, FLUSH, MARK = 512, 1, 8
-# A disk writes whole blocks: of a longer write any of them may arrive.
+# A disk writes whole blocks. Of a longer write, any of the blocks may arrive.
 BLOCK = 4096
 MAKE = {
     "ext4": (64, ["mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"]),
@@ -30,12 +30,12 @@ def run(*command):
 
 
 def scratch():
-    """A new folder in memory, if there is some."""
+    """A new folder in memory, if the machine has such a file system."""
     return tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp")
 
 
 class LoggedDisk:
-    """The disk, and its file system. `close` ends the logging; then `log` has everything."""
+    """The disk with its file system. `close` ends the logging, and then `log` has everything."""
 
     def __init__(self, kind, folder):
         self.kind, self.folder = kind, pathlib.Path(folder)
@@ -48,7 +48,7 @@ class LoggedDisk:
         self.shown.mkdir()
         self._server = subprocess.Popen([program, disk, self.folder / "log", self.shown])
         self._loop = None
-        # The session's sockets are below: their path must be short, and its user must get there.
+        # The session's sockets are in this folder. So its path must be short, and its user must be able to enter it.
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="cut-", dir="/tmp"))
         try:
             self._wait_for_server()
@@ -68,7 +68,7 @@ class LoggedDisk:
             time.sleep(0.02)
 
     def mark(self, told):
-        """Says in the log what is known by now; `told` is anything that JSON can say."""
+        """Writes a mark into the log. `told` is any JSON value that describes the present state."""
         content = json.dumps(told).encode()
         assert os.write(self._marks, content) == len(content)
 
@@ -78,8 +78,8 @@ class LoggedDisk:
         self._unmount(self.place)
         if self._loop:
             run("losetup", "--detach", self._loop)
-        # The loop device lets go of the file a moment later. Not while a container that was started meanwhile has the file system
-        # among its own mounts; the log has everything all the same.
+        # The loop device releases the file a moment later, unless another container has mounted the file system
+        # meanwhile. The log is complete in any case.
         self._unmount(self.shown, 10)
         if os.path.ismount(self.shown):
             run("umount", "--lazy", self.shown)
@@ -100,7 +100,7 @@ class LoggedDisk:
 
 @dataclasses.dataclass
 class Entry:
-    """A write (data from `at` in the log), a flush, or a mark."""
+    """One entry of the log: a write (its data is at offset `at`), a flush, or a mark."""
 
     kind: str
     offset: int
@@ -114,15 +114,15 @@ class State:
     """The disk after a power cut, as a file."""
 
     image: pathlib.Path
-    # What was marked before the cut, oldest first.
+    # The marks before the cut, oldest first.
     marks: list
-    # For messages: where it was cut, and what arrived.
+    # The place of the cut and the arrived writes, for messages.
     description: str
     is_at_flush: bool
 
 
 class Log:
-    """Everything that was written, in order."""
+    """All writes, in order."""
 
     def __init__(self, kind, size, path):
         self.kind, self.size, self.path = kind, size, path
@@ -145,16 +145,17 @@ class Log:
         return sum(entry.kind == kind for entry in self.entries)
 
     def _cuts(self, count, chance):
-        """Where the power is cut, in order: at flushes, all of them where so many cuts are enough, and anywhere between them."""
+        """The places of the cuts, in order. They are at flushes, at all of them if the count allows it, and anywhere
+        between flushes."""
         marks = [number for number, entry in enumerate(self.entries) if entry.kind == "mark"]
-        # What comes after the last mark nobody told of: the session that is taken away.
+        # After the last mark, no client gets answers: the session is being removed.
         flushes = [number for number in self.flushes if marks[0] < number < marks[-1]]
         cuts = flushes if len(flushes) <= count * 3 // 4 else chance.sample(flushes, count // 2)
         cuts = cuts + chance.choices(range(marks[0], marks[-1] + 1), k=count - len(cuts))
         return sorted(cuts)
 
     def states(self, count, seed):
-        """`count` states of the disk, each good until the next is asked for."""
+        """Yields `count` states of the disk. Each is valid until the next one."""
         chance = random.Random(seed)
         with scratch() as folder, open(self.path, "rb") as data:
             base, image = pathlib.Path(folder) / "base", pathlib.Path(folder) / "image"
@@ -170,7 +171,7 @@ class Log:
                     elif entry.kind == "mark":
                         marks.append(entry.told)
                     else:
-                        # Everything before a flush is on the disk after it.
+                        # A flush puts all earlier writes onto the disk.
                         self._write(base, data, [(entry.offset, entry.at, entry.size) for entry in pending])
                         pending, flushed = [], position
                     position += 1
@@ -181,7 +182,7 @@ class Log:
 
     @staticmethod
     def _arrived(pending, chance):
-        """Which parts of the writes that were not flushed are on the disk, and in which order they got there."""
+        """The parts of the unflushed writes that are on the disk, and their order."""
         pieces = [(entry.offset, entry.at, entry.size) for entry in pending]
         if chance.random() < 0.5:
             pieces = [
@@ -190,7 +191,8 @@ class Log:
                 for at in range(0, size, BLOCK)
             ]
         share = chance.choice((0, 0.1, 0.5, 0.9, 1))
-        # If two writes went to one place, the later one or both may be lost. The earlier one never overwrites the later one.
+        # If two writes went to the same place, the later one or both may be lost. The earlier one never overwrites the
+        # later one.
         arrived = [piece for piece in pieces if chance.random() < share]
         return arrived, f"{len(arrived)} of {len(pieces)} later pieces arrived"
 
@@ -205,7 +207,7 @@ class Log:
 
 @contextlib.contextmanager
 def mounted(image, kind):
-    """The file system of an image, repaired as the kernel does it after a power cut."""
+    """Mounts the file system of an image. The kernel repairs it as after a power cut."""
     with tempfile.TemporaryDirectory(dir="/tmp") as place:
         run("mount", "-t", kind, "-o", "loop,noatime", image, place)
         try:

@@ -1,4 +1,5 @@
-/* A library to preload: a program whose flushes of one file do nothing. LATCHKEY_NO_FLUSH is how the file's name ends. */
+/* A preloaded library that makes a program's flushes of one file do nothing. The file's name ends with
+ * LATCHKEY_NO_FLUSH. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

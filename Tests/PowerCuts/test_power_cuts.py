@@ -1,7 +1,7 @@
-"""The power is cut while a vault is written: whatever was acknowledged is there, and nothing is half done.
+"""The power is cut while a vault is written. Afterwards all acknowledged changes are there, and no change is half done.
 
-LATCHKEY_CUTS: how many states of the disk are looked at for each file system; the part `cuts` looks at 1,250. LATCHKEY_SEED: what a
-failure told, for the same again.
+LATCHKEY_CUTS is the number of tested disk states for each file system (1,250 in the part `cuts`). LATCHKEY_SEED repeats
+a failed run, which printed its seed.
 """
 
 import collections
@@ -19,13 +19,13 @@ from workload import Workload
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root mounts file systems")
 CUTS = int(os.environ.get("LATCHKEY_CUTS", "60"))
 SEED = os.environ.get("LATCHKEY_SEED") or str(random.SystemRandom().getrandbits(32))
-# The programs themselves take seconds for a state, so they get one state of so many.
+# The real programs take seconds for a state, so they get only one state in this many.
 STARTS = 20
 
 
 @contextlib.contextmanager
 def logged(kind, stage, rounds=None, **faults):
-    """What was logged of a workload, the user whose vault it was, and the machine's TPM."""
+    """The log of a workload, the user of its vault, and the machine's TPM."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder, contextlib.closing(SoftwareTPM()) as tpm:
         disk = LoggedDisk(kind, folder)
         try:

@@ -1,8 +1,9 @@
-"""What is done to a vault while the disk logs: each step says in the log what it is about to do, and what it was told.
+"""The changes of a vault while the disk logs. Before each step, the log gets a mark about the step. After it, the log
+gets a mark about the answer.
 
-A step's mark has what the vault holds afterwards, so that whoever reads the log needs no rules of its own. One client does one
-step after the other. After a power cut, the vault is in the state after the last acknowledged step, or after the next one if that
-had begun.
+The mark of a step has the vault's content after the step, so that the reader of the log needs no rules of its own. One
+client does one step after the other. After a power cut, the vault has the state after the last acknowledged step, or
+after the next step if that had begun.
 """
 
 import copy
@@ -21,16 +22,17 @@ from support.vaultreader import ServiceKey
 
 NAMES = [f"item {number}" for number in range(6)]
 AKPU = "when-passcode-set-this-device-only"
-# An item that somebody has to be asked about before it is read.
+# A read of this item needs a prompt.
 ASKS = "asks first"
 RULED = "has its class by a rule"
 
 
 class Workload:
-    """A session on the disk, and what its vault holds."""
+    """A session on the disk, and the content of its vault."""
 
     def __init__(self, disk, stage, seed, tpm, no_flush=None):
-        """`tpm`: a software TPM, which is to outlive this. `no_flush`: how the name of a file ends that the daemon never flushes, to see that the tests find it."""
+        """`tpm` is a software TPM that lives longer than this object. `no_flush` is the end of a file name. The daemon
+        never flushes this file, to show that the tests find the fault."""
         self.disk, self.chance, self.tpm = disk, random.Random(seed), tpm
         self.holds = {"vault": False, "items": {}, "opening": [], "backup": None, "service": None, "cleared": False}
         self._mark("begun", "nothing", self.holds)
@@ -41,7 +43,7 @@ class Workload:
         self.service.state.mkdir(0o700)
         self.peer = None
         self.history = []
-        # The generations of before the last rotation.
+        # The generations from before the last rotation.
         self._former = set()
         if no_flush:
             self._leave_out_flushes(no_flush)
@@ -66,7 +68,7 @@ class Workload:
         self.disk.mark({"stage": stage, "doing": doing, "holds": holds, "partly": partly})
 
     def _step(self, doing, act, partly=False, **changes):
-        """`partly`: whether half of it may have been done when it was not acknowledged."""
+        """`partly` tells that an unacknowledged step may be half done."""
         after = copy.deepcopy(self.holds) | changes
         self._mark("begun", doing, after, partly)
         self.history.append(doing)
@@ -77,7 +79,7 @@ class Workload:
     def _items(self, **changes):
         return {name: item for name, item in (self.holds["items"] | changes).items() if item}
 
-    # Steps
+    # MARK: steps
 
     def run(self, rounds=None):
         """Does all steps, or only those of `rounds` rounds."""
@@ -102,7 +104,7 @@ class Workload:
             assert done.returncode == 0, done.stderr
             return self.session.status()["state"] == "unlocked"
 
-        # On a busy machine a login may be over before its keys are there.
+        # On a busy machine a login may end before its keys arrive.
         wait_until(is_unlocked, "the unlocked vault", 60)
 
     @staticmethod
@@ -136,7 +138,8 @@ class Workload:
         return {path.name for path in folder.glob("*-*-*.db")} if folder.is_dir() else set()
 
     def await_generation(self):
-        """The first, or after a rotation one whose keys are newer; then the former go. It may be there already."""
+        """Waits for a generation. After a rotation, the generation must have newer keys, and then the former ones are
+        removed. The generation may exist already."""
         self._step("make a generation", lambda: wait_until(lambda: self._generations() - self._former, "a generation", 60))
 
     def rotate(self):
@@ -150,7 +153,7 @@ class Workload:
         def change():
             assert self.session.change_token(old, new).returncode == 0
 
-        # Both open the vault until a login shows which of them the system took.
+        # Both passwords open the vault until a login proves one of them.
         self._step("change the password", change, opening=[old, new])
         self.session.set_password(new)
         self.session.lock()
@@ -160,7 +163,7 @@ class Workload:
         def command(*words):
             return lambda: self.session.run("latchkey", *words, input=PASSPHRASE + "\n", check=True)
 
-        # What depends on a password of the login's is in no backup.
+        # A backup has no items that depend on the login password.
         kept = {name: item for name, item in self.holds["items"].items() if item[0] != AKPU}
         self._step("back up", command("backup", "--passphrase-stdin", "--force", "b"), backup=sorted(kept))
         for name in sorted(kept)[:3]:
@@ -178,7 +181,7 @@ class Workload:
             wait_until(lambda: not (self.session.vault / "device.key").exists(), "the end of the file", 60)
 
         self._step("move the device key to the service", move, service={"place": HOST, "secret": None})
-        # What a TPM has nobody reads but it.
+        # Only a TPM can read its own secret.
         secret = ServiceKey(self.service.state, self.session.uid).secret.hex()
         self.holds["service"]["secret"] = secret
         self.service.tcti = self.tpm.tcti
@@ -211,7 +214,7 @@ class Workload:
         name, kind = "stored while locked", "when-unlocked"
         stored = self._items(**{name: None})
         if name in self.holds["items"]:
-            # What cannot be read is not replaced.
+            # The vault does not replace an unreadable item.
             self._login()
             self._step(f"delete {name}", lambda: self.peer.call(self._path(name), ITEM, "Delete"), items=stored)
             self.session.lock()
@@ -227,7 +230,7 @@ class Workload:
             f"store {name}",
             lambda: self.session.store(secret, "name", name, REQUIRE, PRESENCE, label=name),
             items=self._items(**{name: ("when-unlocked", secret)}))  # fmt: skip
-        # Nobody can be asked, and the log says so.
+        # No prompt can appear, and the log records that.
         assert self.session.lookup("name", name) is None
         self._step("clear the log", lambda: self.session.run("latchkey", "log", "--clear", check=True), cleared=True)
 
@@ -237,5 +240,5 @@ class Workload:
         def erase():
             self.session.run("latchkey", "device", "erase", "--yes", check=True)
 
-        # What the items depend on goes first, and they with it or at the next unlock.
+        # The service erases the key first. The items are deleted with the key or at the next unlock.
         self._step("destroy the items that depend on the password", erase, items=left, partly=True)

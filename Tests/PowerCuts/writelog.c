@@ -1,11 +1,11 @@
-/* A disk whose writes and flushes are logged, as a file to put a loop device on.
+/* A disk that logs its writes and flushes, as a file for a loop device.
  *
  *     writelog DISK LOG FOLDER
  *
- * mounts FOLDER with two files: `disk`, which is DISK, and `mark`, into which a test writes what it knows by now. LOG gets
- * each write to the disk, each flush, and each mark, in the order in which they came, in the format of the kernel's
- * dm-log-writes target. One request is handled after the other: a write is in the log before it is answered. Ends when
- * FOLDER is unmounted. Debian: libfuse3-dev. */
+ * The program mounts FOLDER with two files. `disk` has the content of DISK, and a test writes its marks into `mark`. LOG gets
+ * each write to the disk, each flush, and each mark, in the order of their arrival. Its format is that of the kernel's
+ * dm-log-writes target. The program handles one request after the other, so a write is in the log before it is answered. It
+ * ends when FOLDER is unmounted. Debian: libfuse3-dev. */
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@ enum { SECTOR = 512, FLUSH = 1, MARK = 8 };
 
 static int disk, record;
 
-/* An entry, and its data up to the next sector. */
+/* Writes an entry and its data, padded to the next sector. */
 static int note(uint64_t sector, uint64_t flags, const void *data, size_t size, size_t marked) {
   static char rest[SECTOR];
   uint64_t header[SECTOR / 8] = {sector, size / SECTOR, flags, marked};
@@ -74,7 +74,7 @@ static int sync_file(const char *path, int data_only, struct fuse_file_info *fil
   return is_disk(path) ? note(0, FLUSH, NULL, 0, 0) : 0;
 }
 
-/* What a shell does to a file that it writes into. */
+/* A shell truncates a file before it writes into the file. */
 static int truncate_file(const char *path, off_t size, struct fuse_file_info *file) {
   (void)size, (void)file;
   return is_mark(path) ? 0 : -EPERM;

@@ -1,4 +1,4 @@
-"""Desktops in booted systems, and what is shown of them where a test fails."""
+"""Desktops in booted systems, and the additions to the report of a failed test."""
 
 import shutil
 from pathlib import Path
@@ -58,7 +58,7 @@ def plasma_desktop(plasma_machine):
 
 
 def of_x(kind, release):
-    """The fixture of a desktop that draws on an X server. No two desktops run at a time."""
+    """Makes the fixture of a desktop that draws on an X server. Only one desktop runs at a time."""
 
     @pytest.fixture(scope="module", name=f"{kind.name}_desktop")
     def fixture():
@@ -84,7 +84,7 @@ def any_desktop(request):
 
 @pytest.fixture
 def desktop(any_desktop):
-    """A desktop with an open screen, and an open vault behind it."""
+    """A desktop with an unlocked screen and an unlocked vault."""
     if any_desktop.is_locked():
         any_desktop.unlock()
     any_desktop.await_state("unlocked")
@@ -93,7 +93,7 @@ def desktop(any_desktop):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Puts a picture of the screen and the machine's journal beside a failure."""
+    """Adds a picture of the screen and the machine's journal to the report of a failure."""
     report = (yield).get_result()
     shown = item.funcargs.get("any_desktop")
     if report.when != "teardown" and report.failed and shown is not None:

@@ -1,4 +1,4 @@
-"""A person in a real desktop: what all desktops have in common."""
+"""A person in a real desktop, with the actions that all desktops share."""
 
 import contextlib
 import json
@@ -11,28 +11,29 @@ from support.pace import seconds
 
 PICTURES = REPOSITORY / ".build/pictures"
 NAME = "org.freedesktop.secrets"
-# The text for a connection that is gone, or that the service manager keeps for a process that has ended.
+# Stands for a connection that has ended, or that the service manager keeps for an ended process.
 ENDED = "(ended)"
 
 
 class Desktop:
-    """The desktop of an account that is logged in. Which one it is a subclass knows: it types, and takes pictures."""
+    """The desktop of an account that is logged in. A subclass for each desktop types and takes pictures."""
 
-    # In the names of its pictures.
+    # A part of the names of its pictures.
     name = ""
-    # The command by which its own menu or key locks the screen.
+    # The command that the desktop's own menu or key runs to lock the screen.
     own_lock = ()
-    # Whether it locks the screen when logind announces sleep.
+    # Whether the desktop locks the screen when logind announces sleep.
     locks_for_sleep = True
 
     def __init__(self, account):
         self.account = account
         self.machine = account.machine
 
-    # What programs of the session do
+    # MARK: programs of the session
 
     def _application(self, *command):
-        """Runs a command as the desktop starts an application: in a unit of the user manager, with the desktop's environment."""
+        """The command in the form in which the desktop starts an application: in a unit of the user manager, with the
+        desktop's environment."""
         return ["systemd-run", "--user", "-q", "--pipe", "--wait", "--collect", "--", *map(str, command)]
 
     def run(self, *command, check=True, **options):
@@ -40,7 +41,7 @@ class Desktop:
         return self.account.run(*self._application(*command), check=check, **options)
 
     def start(self, *command):
-        """The same without waiting for its end."""
+        """Starts a program without waiting for its end."""
         folder = f"/run/user/{self.account.uid}"
         unit = self.machine._unit(
             "--pipe", f"--uid={self.account.name}", f"--setenv=XDG_RUNTIME_DIR={folder}",
@@ -58,18 +59,18 @@ class Desktop:
         self.run("sh", "-c", store, "store", *pairs, *words)
 
     def start_lookup(self, **attributes):
-        """A lookup with secret-tool that may raise a prompt, and so is not waited for."""
+        """Starts a lookup with secret-tool without waiting, because a prompt may appear."""
         pairs = [word for pair in attributes.items() for word in pair]
         return self.start("timeout", seconds(120), "secret-tool", "lookup", *pairs)
 
     def lookup(self, **attributes):
-        """The secret that secret-tool prints; None if it prints none."""
+        """The secret that secret-tool prints, or None if it prints none."""
         lookup = self.start_lookup(**attributes)
         output, _ = lookup.communicate(timeout=seconds(150))
         return output if lookup.returncode == 0 and output else None
 
     def secret(self, **attributes):
-        """The secret of the one item with the attributes, or the error that reading it gives. Never raises a prompt."""
+        """The secret of the only item with these attributes, or the error of the read. No prompt appears."""
         pairs = [f"{name}={value}" for name, value in attributes.items()]
         found = json.loads(self.run(f"{TOOLS}/items", "find", *pairs).stdout)
         (item,) = found["items"].values()
@@ -79,15 +80,15 @@ class Desktop:
         return self.account.status()
 
     def doctor(self):
-        """The exit status of `latchkey doctor`, and what each check found that is not ok."""
+        """The exit status of `latchkey doctor`, and the findings of each check that is not ok."""
         done = self.run("latchkey", "doctor", "--json", check=False)
         checks = json.loads(done.stdout)["checks"]
         return done.returncode, {check["id"]: check["found"] for check in checks if check["state"] != "ok"}
 
-    # The bus
+    # MARK: the bus
 
     def bus(self, method, *arguments):
-        """Calls the session bus itself. What it answers, or None for an error."""
+        """Calls the session bus itself. Returns the answer, or None for an error."""
         command = ["busctl", "--user", "--json=short", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", method]
         done = self.account.run(*command, *arguments, check=False)
         if done.returncode != 0:
@@ -105,7 +106,7 @@ class Desktop:
                 found.append(ENDED)
         return found
 
-    # The session
+    # MARK: the session
 
     def session(self):
         """The number of the graphical session."""
@@ -119,24 +120,24 @@ class Desktop:
         return self.machine.root("loginctl", "show-session", self.session(), "-P", name).stdout.strip()
 
     def is_locked(self):
-        """Whether the desktop says that its screen is locked."""
+        """Whether the desktop reports a locked screen."""
         return self.session_property("LockedHint") == "yes"
 
     def lock(self, means="own"):
-        """Locks the screen, by the desktop's own means or by logind's."""
+        """Locks the screen in the desktop's own way or through logind."""
         if means == "own":
             self.run(*self.own_lock)
         else:
             self.machine.root("loginctl", "lock-session", self.session())
         eventually(self.is_locked, 20, "the locked screen")
-        # The locker fades in.
+        # The locker fades in slowly.
         time.sleep(seconds(1))
 
     def await_state(self, state):
         eventually(lambda: self.status()["state"] == state, 30, f"a vault that is {state}")
 
     def unlock(self, password=None):
-        """Types the password at the locked screen until it opens."""
+        """Types the password at the locked screen until the screen unlocks."""
         for _ in range(3):
             self.enter_at_lock(password or self.account.password)
             with contextlib.suppress(AssertionError):
@@ -145,7 +146,7 @@ class Desktop:
         raise AssertionError(f"the screen stays locked: {self.picture_of_failure('unlock')}")
 
     def refuse(self, password):
-        """Types a wrong password at the locked screen, which stays locked. Leaves a picture of it."""
+        """Types a wrong password at the locked screen, which must stay locked. Keeps a picture of the screen."""
         cursor = self.machine.cursor()
         self.wake()
         self.type(password)
@@ -155,7 +156,7 @@ class Desktop:
         eventually(refused, 20, "the refusal of a wrong password")
         assert self.is_locked()
 
-    # The person
+    # MARK: the person
 
     def type(self, text):
         raise NotImplementedError
@@ -164,11 +165,11 @@ class Desktop:
         raise NotImplementedError
 
     def camera(self, path):
-        """Writes what is on the screen to a file, as PNG."""
+        """Writes the content of the screen to a PNG file."""
         raise NotImplementedError
 
     def picture(self, name):
-        """Keeps a picture of the screen; the path of it."""
+        """Keeps a picture of the screen, and returns its path."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         path = PICTURES / f"{self.name}-{name}.png"
         path.unlink(missing_ok=True)
@@ -177,14 +178,15 @@ class Desktop:
         return str(path)
 
     def picture_of_failure(self, name):
-        """The same beside another failure, which counts: why there is no picture, if there is none."""
+        """Keeps a picture for the report of another failure. If that fails, returns the reason, because the first
+        failure counts."""
         try:
             return self.picture(f"failed-{name}")
         except (AssertionError, OSError) as error:
             return f"no picture: {error}"
 
     def wake(self):
-        """Has the locked screen ask for the password."""
+        """Makes the locked screen show the password field."""
         raise NotImplementedError
 
     def enter_at_lock(self, password):
@@ -194,17 +196,17 @@ class Desktop:
         self.press("Return")
 
     def await_prompt(self):
-        """Waits for a prompt of the vault's, and until the desktop shows it."""
+        """Waits for a prompt of the vault, and until the desktop shows it."""
         eventually(self.prompts, 20, "a prompt")
         time.sleep(seconds(1.5))
 
     def prompts(self):
-        """The units of prompts that run."""
+        """The running units of prompts."""
         listed = ("systemctl", "--user", "list-units", "--plain", "--no-legend", "latchkey-prompt@*")
         return self.account.run(*listed).stdout.splitlines()
 
     def enter_new_passphrase(self, text):
-        """Types a passphrase twice, as a prompt for a new one wants it."""
+        """Types a passphrase twice, as a prompt for a new one requires."""
         self.type(text)
         self.press("Tab")
         self.type(text)

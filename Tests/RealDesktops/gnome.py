@@ -1,5 +1,6 @@
-"""GNOME Shell: gdm logs in, the shell locks the screen and shows the prompts. There is no screen, so mutter draws by software and
-makes one for a remote desktop, which is also how the person types."""
+"""GNOME Shell: gdm logs in, and the shell locks the screen and shows the prompts. The machine has no screen. So mutter
+draws in software and makes a monitor for a remote desktop, which also takes the person's keys.
+"""
 
 import subprocess
 import time
@@ -15,24 +16,24 @@ PACKAGES = (
     "pipewire wireplumber gstreamer1.0-pipewire gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-tools"
 ).split()
 FACTORY = ("org.gnome.DisplayManager", "/org/gnome/DisplayManager/RemoteDisplayFactory", "org.gnome.DisplayManager.RemoteDisplayFactory")
-# In front of all, so that pam_systemd and the vault see the same.
+# These lines come first, so that pam_systemd and the vault see the same host.
 LOCAL = {"@include common-auth": "auth required pam_norhost.so", "@include common-session": "session required pam_norhost.so"}
 
 
 def prepare(top, shared):
-    """Changes the files of a system, whose root is seen at `top`, before it boots."""
+    """Changes the files of a system before it boots. `top` is the system's root folder."""
     (top / "etc/gdm3/daemon.conf").write_text("[daemon]\nWaylandEnable=true\n")
-    # By itself, gdm shows a greeter on the seat, which has no screen. Without a session for X it aborts when that fails.
+    # gdm shows a greeter on the seat, which has no screen. After that fails, gdm aborts if there is no X session.
     sessions = top / "usr/share/xsessions"
     sessions.mkdir(exist_ok=True)
     gnome = (top / "usr/share/wayland-sessions/gnome.desktop").read_text()
     (sessions / "gnome-xorg.desktop").write_text(gnome)
-    # Each greeter that fails starts a user manager, and systemd refuses too many. The session would then have no sound server,
-    # without which mutter makes no pictures.
+    # Each failed greeter starts a user manager, and systemd limits the number of starts. Without this setting the
+    # session would have no sound server, and mutter needs one to make pictures.
     manager = top / "etc/systemd/system/user@.service.d/test.conf"
     manager.parent.mkdir()
     manager.write_text("[Unit]\nStartLimitIntervalSec=0\n")
-    # A screen that nobody touches locks by itself.
+    # An idle screen would lock by itself.
     settings = top / "usr/share/glib-2.0/schemas/99_test.gschema.override"
     settings.write_text("[org.gnome.desktop.session]\nidle-delay=0\n")
     subprocess.run(["glib-compile-schemas", settings.parent], check=True)
@@ -50,11 +51,11 @@ class Shell:
 
     def __init__(self, machine, user):
         self.machine, self.user = machine, user
-        # A shell that still starts has no such interfaces yet.
+        # A shell that is still starting does not have these interfaces yet.
         eventually(self._attach, 60, f"the control of {user}'s gnome-shell")
 
     def _attach(self):
-        # The greeter's bus is one of its own.
+        # The greeter has its own bus.
         pid = max(map(int, shells(self.machine, self.user)))
         environment = self.machine.path(f"/proc/{pid}/environ").read_text().split("\0")
         needed = [f"--setenv={e}" for e in environment if e.startswith(("DBUS_SESSION_BUS_ADDRESS=", "XDG_RUNTIME_DIR="))]
@@ -82,7 +83,7 @@ class Shell:
 
 
 class GNOME(Desktop):
-    """A session that gdm opened for a password that was typed into its greeter."""
+    """A session that gdm opened after a password was typed into its greeter."""
 
     name = "gnome"
     own_lock = (
@@ -97,7 +98,7 @@ class GNOME(Desktop):
         self.shell = Shell(self.machine, account.name)
 
     def _choose_place(self, remote):
-        """Has the session that comes be a remote one, as gdm makes it, or one at this machine."""
+        """Makes the next session a remote one, as gdm's default, or one at this machine."""
         file = self.machine.path("/etc/pam.d/gdm-password")
         lines = [line for line in file.read_text().splitlines() if "pam_norhost" not in line]
         if not remote:
@@ -113,7 +114,7 @@ class GNOME(Desktop):
         self.machine.root("systemctl", "start", "gdm")
         given_up = lambda: "maximum number of" in self.machine.journal(cursor)
         eventually(given_up, 60, "the end of gdm's tries to start a greeter on the seat")
-        # A session that begins while the user manager of the one before still stops fails.
+        # A session fails if it begins while the user manager of the previous one is still stopping.
         nothing_runs = lambda: self.machine.root("pgrep", "-u", "Debian-gdm", check=False).returncode != 0
         eventually(nothing_runs, 30, "the end of those greeters")
 
@@ -125,7 +126,7 @@ class GNOME(Desktop):
                 eventually(lambda: set(shells(self.machine, "Debian-gdm")) - known, 20, "gdm's greeter")
                 break
             except AssertionError:
-                # gdm has given up the display, and says so only in its log.
+                # gdm has given up the display, and only its log shows that.
                 if tries_left == 0:
                     raise
         runs = lambda user: self.machine.root("pgrep", "-u", user, "-x", "gsd-housekeepin", check=False).returncode == 0
@@ -135,7 +136,7 @@ class GNOME(Desktop):
         has_come = lambda: shells(self.machine, self.account.name)
         for tries_left in (2, 1, 0):
             time.sleep(seconds(1))
-            # Back to the list of people, whose first one is chosen already.
+            # These keys go back to the list of people, in which the first person is selected.
             greeter.say("press Escape")
             time.sleep(seconds(1))
             greeter.say("press Return")
@@ -146,7 +147,7 @@ class GNOME(Desktop):
                 eventually(has_come, 15, "the session")
                 break
             except AssertionError:
-                # A greeter that is still being drawn drops keys.
+                # A greeter that is still drawing drops keys.
                 if tries_left == 0:
                     raise
         eventually(lambda: runs(self.account.name), 60, "the end of the session's start")
@@ -160,12 +161,13 @@ class GNOME(Desktop):
         self.shell.say(f"press {' '.join(keys)}")
 
     def camera(self, path):
-        # The pictures come five times a second.
+        # mutter makes a picture five times a second.
         time.sleep(0.5)
         self.shell.picture(path)
 
     def wake(self):
-        # The first key lights the screen, or takes the clock away; Escape brings the clock back, a letter does not.
+        # The first key lights the screen, or removes the clock. Escape would bring the clock back, and a letter would
+        # not.
         self.press("BackSpace")
         time.sleep(seconds(1))
 

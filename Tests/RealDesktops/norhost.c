@@ -1,5 +1,5 @@
-/* pam_norhost: takes the name of the remote host away. gdm gives one to each session that has no screen, which makes logind call the
-   session remote. After this module it is one of a person who sits at this machine. */
+/* pam_norhost: removes the name of the remote host. gdm gives one to each session without a screen, and logind then treats
+   the session as remote. After this module, the session counts as that of a person at this machine. */
 #include <security/pam_appl.h>
 #include <security/pam_modules.h>
 #define CALL(name) \

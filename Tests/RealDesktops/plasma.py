@@ -11,10 +11,10 @@ PACKAGES = [
 
 
 def prepare(top):
-    """Changes the files of a system, whose root is seen at `top`, before it boots."""
-    # The session is opened as sddm does it, by sddm's PAM service.
+    """Changes the files of a system before it boots. `top` is the system's root folder."""
+    # sddm's PAM service opens the session, as with sddm itself.
     (top / "etc/pam.d/greeter").write_text((top / "etc/pam.d/sddm").read_text())
-    # A screen that nobody touches locks by itself.
+    # An idle screen would lock by itself.
     (top / "etc/xdg/kscreenlockerrc").write_text("[Daemon]\nAutolock=false\n")
     drop = top / "etc/systemd/user/plasma-kwin_wayland.service.d/test.conf"
     drop.parent.mkdir(parents=True)

@@ -1,5 +1,6 @@
-"""Latchkey in real desktops: their display manager or PAM service logs in, their own locker locks, their own prompter asks, and a
-person types. Pictures are kept in `.build/pictures`."""
+"""Latchkey in real desktops. Their display manager or PAM service logs in, their own locker locks, and their own
+prompter shows the prompts. A program types as the person. `.build/pictures` keeps the pictures.
+"""
 
 import pytest
 from desktop import ENDED
@@ -13,13 +14,14 @@ PASSPHRASE = ("latchkey:require", "application-password")
 
 
 def output(process):
-    """What a lookup printed at its end; None if it printed no secret."""
+    """The output of an ended lookup, or None if it printed no secret."""
     printed, _ = process.communicate(timeout=seconds(150))
     return printed if process.returncode == 0 and printed else None
 
 
 def await_owners(desktop, wanted, former=None):
-    """Waits for the owner of the name and those behind it, and for another daemon than the former; all that was seen."""
+    """Waits for this queue of owners, and for another daemon than the former one. Returns all queues that it has seen.
+    """
     seen = []
 
     def are_there():
@@ -39,7 +41,7 @@ def test_the_login_unlocked_the_vault(desktop):
 
 @pytest.mark.parametrize("end", ["kill -s KILL", "restart"])
 def test_the_name_stays_where_nobody_switched(desktop, end):
-    """Beside a gnome-keyring that waits, as the desktop starts it."""
+    """A gnome-keyring waits for the name, as the desktop has started it."""
     others = [name for name in desktop.owners() if name != "latchkeyd"]
     await_owners(desktop, ["latchkeyd", "latchkeyd", *others] if others else ["latchkeyd"])
     former = desktop.account.daemon()
@@ -79,7 +81,7 @@ def test_the_screen_locks_the_vault_and_the_password_unlocks_it(desktop, means):
 
 @pytest.mark.parametrize("any_desktop", ["xfce", "mate"], indirect=True)
 def test_sleep_as_logind_announces_it_locks_the_vault(desktop):
-    """logind really waits and tells the vault and the desktop; what the kernel does then is a script."""
+    """logind really delays sleep, and tells the vault and the desktop. A script stands in for the kernel's sleep."""
     desktop.store("of unlocked", app="unlocked")
     desktop.store("of first", "latchkey:accessible", "after-first-unlock", app="first")
     await_inhibitor(desktop.machine)
@@ -173,15 +175,15 @@ def test_a_daemon_that_was_killed_owns_the_name_again(desktop):
 
     eventually(is_back, 30, "latchkeyd as the owner of the name")
     assert {name for names in seen for name in names} <= {"latchkeyd", ENDED}
-    # A restart costs one unlock.
+    # A restart of the daemon costs one unlock.
     desktop.lock()
     desktop.unlock()
     desktop.await_state("unlocked")
 
 
 def test_the_bus_starts_the_daemon(desktop):
-    # Beside gnome-keyring's file for the same name, the bus needs the link in the run-time folder. It ignores a folder that others
-    # can write to, as the umask of Debian 13's user managers would make it.
+    # gnome-keyring also has a service file for the name. So the bus needs the link in the run-time folder. The bus
+    # ignores a folder that others can write to, and Debian 13's user managers have a umask that allows that.
     folders = [f"/run/user/{desktop.account.uid}/dbus-1", f"/run/user/{desktop.account.uid}/dbus-1/services"]
     assert desktop.run("stat", "-c", "%A", *folders).stdout.split() == ["drwxr-xr-x"] * 2
     desktop.account.run("systemctl", "--user", "stop", "latchkeyd.service")

@@ -1,4 +1,4 @@
-"""A desktop of GNOME's over the network, as GNOME's Remote Login opens it: a person who works there all day."""
+"""A GNOME desktop over the network, through GNOME's Remote Login. The person works there all day."""
 
 import gnome
 import pytest

@@ -1,4 +1,4 @@
-"""Desktops whose screen and keyboard are those of an X server that draws into memory."""
+"""Desktops whose X server draws into memory, and whose keyboard is that of the X server."""
 
 import time
 
@@ -15,7 +15,7 @@ PACKAGES = "python3 python3-gi fonts-dejavu-core xvfb xdotool".split()
 class XDesktop(Desktop):
     """A session that the display manager's PAM service opened for a password."""
 
-    # What logind is told to be the display, the command that starts the session, and a program that runs when it has.
+    # The display that logind learns, the command that starts the session, and a program that runs after the start.
     display = ":7"
     command = ""
     sign = ""
@@ -46,7 +46,8 @@ class XDesktop(Desktop):
         path.write_bytes(png(self.machine.path(f"{SCREEN}/Xvfb_screen0").read_bytes()))
 
     def wake(self):
-        # The first key brings the field. A letter might become one of the password's.
+        # The first key only brings up the password field. If the key were a letter, it could become a part of the
+        # password.
         self.press("BackSpace")
         time.sleep(seconds(1))
 

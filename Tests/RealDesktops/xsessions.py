@@ -1,11 +1,11 @@
-"""Xfce and MATE: lightdm's PAM service opens the session, and Xsession starts it, as lightdm does."""
+"""Xfce and MATE: lightdm's PAM service opens the session, and Xsession starts it, as with lightdm itself."""
 
 from support import sleeping
 from xdesktop import PACKAGES as SERVER
 from xdesktop import XDesktop
 
-# Without lightdm nothing would bring its PAM service. Recommends are not installed, and each desktop needs some of them: without
-# polkitd, logind lets no program of a person's hold up the machine's sleep.
+# The package lightdm brings its PAM service. The desktops also need some recommended packages, which are not installed
+# by default. Without polkitd, logind lets no program of the person delay sleep.
 SESSION = [
     *SERVER,
     *"lightdm lightdm-gtk-greeter polkitd dbus-x11 x11-xserver-utils adwaita-icon-theme libpam-gnome-keyring gnome-keyring".split(),
@@ -15,19 +15,19 @@ MATE_PACKAGES = [*SESSION, *"mate-session-manager marco mate-panel mate-settings
 
 
 def prepare(top):
-    """Changes the files of a system, whose root is seen at `top`, before it boots."""
-    # The session is opened as lightdm does it, by lightdm's PAM service.
+    """Changes the files of a system before it boots. `top` is the system's root folder."""
+    # lightdm's PAM service opens the session, as with lightdm itself.
     (top / "etc/pam.d/greeter").write_text((top / "etc/pam.d/lightdm").read_text())
     sleeping.prepare(top)
 
 
 class XSession(XDesktop):
-    """A session for X, by the name of its desktop file."""
+    """An X session, by the name of its desktop file."""
 
     program = ""
-    # The names in its desktop file, for programs that ask which desktop they are in.
+    # The desktop names from its desktop file, for programs that check them.
     desktops = ""
-    # The locker's own command. Not all of these lockers tell logind that the screen is locked.
+    # The locker's own command. Some of these lockers do not report the locked screen to logind.
     locker = ""
 
     @property
@@ -57,5 +57,5 @@ class MATE(XSession):
     name, desktops, packages = "mate", "MATE", MATE_PACKAGES
     program, sign = "mate-session", "mate-panel"
     locker = "mate-screensaver-command"
-    # A power manager would, which is not installed here.
+    # A power manager would lock the screen for sleep, but is not installed here.
     locks_for_sleep = False

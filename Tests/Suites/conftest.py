@@ -1,7 +1,7 @@
-"""Fixtures of the suites, and the table that is printed at the end of a run.
+"""Fixtures of the suites, and the table that a run prints at its end.
 
-LATCHKEY_SUITES=all, which `make test-all PARTS=all-suites` sets, adds the suites that need a compiler of their own language, and runs
-every suite against gnome-keyring as well.
+LATCHKEY_SUITES=all, which `make test-all PARTS=all-suites` sets, adds the suites that need a compiler of their own
+language. It also runs every suite against gnome-keyring.
 """
 
 import collections
@@ -26,7 +26,7 @@ def service(request, stage):  # noqa: F811
 
 @pytest.fixture
 def judge(service, record_property):
-    """Compares the outcomes of a suite's tests with those expected, and puts them into the table."""
+    """Compares the outcomes of a suite's tests with the expected ones, and adds them to the table."""
 
     def compare(suite, outcomes, output=""):
         by = collections.defaultdict(set)
@@ -35,7 +35,7 @@ def judge(service, record_property):
         counts = [len(outcomes), len(by["passed"]), len(by["failed"]), len(by["skipped"])]
         record_property("suite", [suite.name, suite.version, service.name, *counts, ", ".join(sorted(by["failed"]))])
         if service.name != "latchkeyd":
-            # The control. What fails there is in the table, and nobody's error here.
+            # gnome-keyring is the control. Its failures are in the table, but do not fail the test.
             return
         report = f"{output[-6000:]}\n{service.session.log()[-2000:]}"
         assert by["failed"] - set(suite.failing) == set(), f"failed unexpectedly\n{report}"
@@ -48,7 +48,7 @@ def judge(service, record_property):
 
 @pytest.fixture(scope="session")
 def folder():
-    """A folder for sources and what is built from them. A session's user can read it."""
+    """A folder for sources and builds that a session's user can read."""
     with tempfile.TemporaryDirectory(prefix="latchkey-suites-", dir="/tmp") as path:
         path = pathlib.Path(path)
         path.chmod(0o755)
@@ -56,7 +56,7 @@ def folder():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The table, of all workers."""
+    """Prints the table from all workers."""
     rows = [value for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])
             for name, value in getattr(report, "user_properties", []) if name == "suite"]
     if rows:

@@ -1,10 +1,11 @@
-"""Replaces the mock services of libsecret's tests: forwards their calls to the session's real Secret Service.
+"""Replaces the mock services of libsecret's tests. It forwards their calls to the session's real Secret Service.
 
-The tests name objects by paths that the mock chose, such as /org/freedesktop/secrets/collection/english/1. This program
-creates the same collections and items in the real service, which chooses other paths, and translates in both directions.
-Its own file name says which mock it replaces. It prints its bus name, as a mock does, and runs until it is killed.
+The tests name objects by the mock's paths, such as /org/freedesktop/secrets/collection/english/1. This program creates
+the same collections and items in the real service. The real service chooses other paths, so the program translates
+paths in both directions. The program's file name tells which mock it replaces. It prints its bus name, as a mock does,
+and runs until it is killed.
 
-SUITES_UNLOCK is a shell command that unlocks everything in the real service. Without it a prompt does.
+SUITES_UNLOCK is a shell command that unlocks everything in the real service. Without it, the program calls a prompt.
 """
 
 import os
@@ -23,7 +24,7 @@ SERVICE_INTERFACE = "org.freedesktop.Secret.Service"
 COLLECTION_INTERFACE = "org.freedesktop.Secret.Collection"
 ITEM_INTERFACE = "org.freedesktop.Secret.Item"
 NOTHING = "/"
-# A call that never ends: whoever runs the suite gives up before.
+# A call that never ends. The caller gives up earlier.
 HANGING = 600
 
 SCHEMA, PRIMES = "org.mock.Schema", "org.mock.Primes"
@@ -34,7 +35,8 @@ def numbered(number, string, schema=SCHEMA, **more):
     return named | ({"xdg:schema": schema} if schema else {})
 
 
-# The contents of a mock: for each collection its label, whether it is locked, and its items (label, secret, attributes).
+# The contents of a mock. Each collection has its label, whether it is locked, and its items (label, secret,
+# attributes).
 STANDARD = {
     "english": ("Collection One", False, {
         "1": ("Item One", "111", numbered("1", "one", even="false")),
@@ -57,7 +59,7 @@ STANDARD = {
 
 
 def pair(first, second):
-    """The standard collections, and the two more that tests of locking and deleting use."""
+    """The standard collections, and two more for tests of locks and deletions."""
     return STANDARD | {
         first: ("Collection", False, {
             "item": ("Item", "uno", numbered("1", "one", None, even="false")),
@@ -77,7 +79,7 @@ MOCKS = {
 
 
 class Fixture:
-    """A connection to the bus that the tests and the real service share, and the table of paths."""
+    """A connection to the bus of the tests and the real service, and the table of paths."""
 
     def __init__(self, mock):
         self._mock = mock
@@ -97,15 +99,15 @@ class Fixture:
             self._call(ROOT, SERVICE_INTERFACE, "SetAlias", "so", ("default", NOTHING))
         print(self._bus.unique_name, flush=True)
 
-    # Contents
+    # MARK: contents
 
     def _clear(self):
-        """Deletes what the previous test left behind."""
+        """Deletes the objects of the previous test."""
         kept = {self._call(ROOT, SERVICE_INTERFACE, "ReadAlias", "s", (alias,))[0] for alias in ("login", "session")}
         left = [path for path in self._collections() if path not in kept and not path.endswith(("/login", "/session"))]
         if left and "SUITES_UNLOCK" in os.environ:
             subprocess.run(os.environ["SUITES_UNLOCK"], shell=True, check=True, stdout=subprocess.DEVNULL)
-        # One prompt for all of them.
+        # One prompt unlocks all of them.
         self._prompted(ROOT, SERVICE_INTERFACE, "Unlock", "ao", (left,))
         for path in left:
             self._prompted(path, COLLECTION_INTERFACE, "Delete")
@@ -131,8 +133,8 @@ class Fixture:
         self._map(COLLECTION + name, path)
 
     def _prompted(self, *call):
-        """The result of a call that may answer with a prompt, which is performed."""
-        # gnome-keyring dismisses a prompt now and then.
+        """The result of a call that may return a prompt. If it does, the program calls the prompt."""
+        # gnome-keyring sometimes dismisses a prompt.
         for _ in range(3):
             *result, prompt = self._call(*call)
             if prompt == NOTHING:
@@ -155,14 +157,14 @@ class Fixture:
         assert reply.header.message_type is not MessageType.error, f"{member} of {path}: {reply.body}"
         return reply.body
 
-    # Paths
+    # MARK: paths
 
     def _map(self, theirs, real):
         self._real[theirs], self._theirs[real] = real, theirs
 
     @staticmethod
     def _translate(value, paths):
-        """The value with every path in it translated."""
+        """The value with all its paths translated."""
         again = lambda value: Fixture._translate(value, paths)  # noqa: E731
         if isinstance(value, str) and value.startswith(COLLECTION):
             if value in paths:
@@ -174,7 +176,7 @@ class Fixture:
         return {again(key): again(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     def _only_known(self, body):
-        """The property Collections without those that the tests do not know."""
+        """The property Collections without the collections that the tests do not know."""
         known = lambda paths: [path for path in paths if path in self._theirs]  # noqa: E731
         match body:
             case (("ao", paths),):
@@ -183,7 +185,7 @@ class Fixture:
                 return (body[0] | {"Collections": ("ao", known(paths))},)
         return body
 
-    # Messages
+    # MARK: messages
 
     def run(self):
         while True:
@@ -195,8 +197,8 @@ class Fixture:
                 self._answer(message)
             elif message.header.fields[HeaderFields.path].startswith(ROOT):
                 self._held.append(message)
-            # A test that waits for the signal of its own Set ends this process when it comes, and libsecret then warns
-            # of the reply that is missing.
+            # A test may end this process as soon as the signal of its own Set arrives. libsecret would then warn about
+            # the missing reply, so the reply must come first.
             if not any(call.header.fields[HeaderFields.member] == "Set" for call in self._pending.values()):
                 for signal in self._held:
                     self._repeat(signal)

@@ -1,6 +1,6 @@
-"""A system prompter that agrees to every question, and answers each request for a password with its argument.
+"""A system prompter that confirms every question, and answers every request for a password with its argument.
 
-gcr's own, but without windows. It ends with the bus.
+It uses gcr's own code without windows. It ends with the bus.
 """
 
 import sys
@@ -12,7 +12,7 @@ from gi.repository import Gcr, Gio, GLib, GObject  # noqa: E402
 
 
 class Prompt(GObject.Object, Gcr.Prompt):
-    """One conversation."""
+    """One conversation with a client."""
 
     __gtype_name__ = "AnsweringPrompt"
     title = GObject.Property(type=str, default="")

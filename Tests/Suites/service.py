@@ -1,4 +1,4 @@
-"""The Secret Services that other people's test suites run against, each unlocked in a throw-away session of its own."""
+"""The Secret Services for other people's test suites. Each is unlocked in its own throw-away session."""
 
 import pathlib
 import re
@@ -14,16 +14,16 @@ from support.session import Session, wait_until
 
 
 class Service:
-    """What both have: a session, in which a suite's programs run as its user."""
+    """The common part of both services: a session whose user runs the suite's programs."""
 
     session: Session
-    # A shell command that unlocks every collection without a prompt, if there is one.
+    # A shell command that unlocks every collection without a prompt, if the service has one.
     unlock = None
-    # How long a program may run, in seconds. The machine may be busy.
+    # The seconds that a program may run. The machine may be busy.
     limit = 600
 
     def run(self, *command, folder, **environment):
-        """Runs a program of a suite to its end, whatever its exit status, and returns all that it printed."""
+        """Runs a program of a suite to its end, and returns its whole output, whatever its exit status."""
         environment = self.session.environment | environment
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         if self.unlock:
@@ -42,7 +42,7 @@ class Latchkeyd(Service):
         self.session = Session(stage)
         create_vault(self.session)
         give_pinentry(self.session, f'echo "D {self.session.password}"; echo OK')
-        # A desktop tells the bus its display when it starts.
+        # A desktop gives its display to the bus at its start.
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         self.session.restart()
         self.unlock_all()
@@ -50,8 +50,8 @@ class Latchkeyd(Service):
         self.unlock = f"{login} <{self.session.root}/password"
 
     def unlock_all(self):
-        """Unlocks what the tests before locked."""
-        # A login gives up on the vault after 3 seconds, which can be too few on a busy machine.
+        """Unlocks everything that earlier tests have locked."""
+        # A login stops waiting for the vault after 3 seconds, which may be too short on a busy machine.
         for _ in range(10):
             assert self.session.login().returncode == 0, self.session.log()
             if self.session.status()["state"] == "unlocked":
@@ -63,10 +63,10 @@ class Latchkeyd(Service):
 
 
 class GnomeKeyring(Service):
-    """gnome-keyring as the control, and a person who answers each prompt with its keyring's password."""
+    """gnome-keyring as the control, and a person who answers each prompt with the keyring's password."""
 
     name = "gnome-keyring"
-    # gnome-keyring hangs now and then.
+    # gnome-keyring sometimes hangs.
     limit = 120
 
     def __init__(self, stage):
@@ -78,13 +78,13 @@ class GnomeKeyring(Service):
         self._keyring.unlock_from_start()
 
     def run(self, *command, **options):
-        # gnome-keyring also crashes now and then.
+        # gnome-keyring also crashes sometimes.
         if self._keyring.process.poll() is not None:
             self.unlock_all()
         return super().run(*command, **options)
 
     def unlock_all(self):
-        """Unlocks what the tests before locked."""
+        """Unlocks everything that earlier tests have locked."""
         self._keyring.stop()
         self._keyring.unlock_from_start()
 
@@ -94,10 +94,11 @@ class GnomeKeyring(Service):
 
 
 def outcomes(pattern, output, passed):
-    """The tests' outcomes by name, from lines that the pattern finds (`name`, `how`); `passed` says which `how` is what."""
+    """The outcomes of tests by name. The pattern finds the lines, with the groups `name` and `how`. `passed` translates
+    each `how` into an outcome."""
     found = {}
     for match in re.finditer(pattern, output, re.MULTILINE):
-        # A test that ran has a second line where its cleaning up fails.
+        # A test has a second line if its cleanup fails.
         if found.get(match["name"]) != "failed":
             found[match["name"]] = passed[match["how"]]
     return found

@@ -1,4 +1,6 @@
-"""The sources of other people's suites: downloaded once, of a pinned version, and checked before anything in them runs."""
+"""The sources of other people's suites. Each has a pinned version, is downloaded once, and is verified before anything
+in it runs.
+"""
 
 import fcntl
 import hashlib
@@ -28,10 +30,10 @@ def from_pypi(name, version, checksum):
 
 
 def from_debian(package, file, checksum):
-    """A file of a source package, by the binary package beside which it lies in Debian's archive."""
+    """A file of a Debian source package. It lies beside the named binary package in the archive."""
 
     def download(folder):
-        # The mirror that apt uses here. No list of source packages is needed for this.
+        # This uses the mirror of apt, and needs no list of source packages.
         [uri] = _run("apt-get", "--print-uris", "download", package).splitlines()[-1:]
         place = uri.split()[0].strip("'").rpartition("/")[0]
         _run(APT_HELPER, "download-file", f"{place}/{file}", folder / file, f"SHA256:{checksum}")
@@ -40,7 +42,8 @@ def from_debian(package, file, checksum):
 
 
 def unpack(archive, folder, *names):
-    """Unpacks the archive, or what lies below these names in it, where a session's user can read it; returns its folder."""
+    """Unpacks the archive, or only the parts below these names, into a folder that a session's user can read. Returns
+    the folder."""
     with tarfile.open(archive) as opened:
         members = opened.getmembers()
         [top] = {member.name.split("/")[0] for member in members}
@@ -51,12 +54,12 @@ def unpack(archive, folder, *names):
 
 
 def make_readable(folder):
-    """Lets a session's user read everything in the folder."""
+    """Makes everything in the folder readable for a session's user."""
     _run("chmod", "-R", "a+rX", folder)
 
 
 def build(*command, folder, **environment):
-    """Builds a suite. That this fails is a failure, not a reason to skip."""
+    """Builds a suite. A failed build fails the test instead of skipping it."""
     done = subprocess.run(
         [str(word) for word in command], cwd=folder, env=os.environ | environment, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -64,12 +67,12 @@ def build(*command, folder, **environment):
 
 
 class Unavailable(Exception):
-    """A download failed; the text says why."""
+    """A download failed. The text gives the reason."""
 
 
 def _cached(checksum, download):
     CACHE.mkdir(parents=True, exist_ok=True)
-    # Several workers may want the same file.
+    # Several workers may need the same file.
     with open(CACHE / f"{checksum}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         folder = CACHE / checksum
@@ -81,7 +84,7 @@ def _cached(checksum, download):
             download(folder)
             return _checked(folder, checksum)
         except (Unavailable, FileNotFoundError) as error:
-            # A build server must not go green because it lost its network.
+            # In CI a lost network must not look like success.
             if os.environ.get("CI") == "true":
                 pytest.fail(f"the suite's source cannot be downloaded: {error}", pytrace=False)
             pytest.skip(f"the suite's source cannot be downloaded: {error}")

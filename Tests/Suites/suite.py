@@ -1,11 +1,11 @@
-"""What is expected of other people's test suites."""
+"""The expected results of other people's test suites."""
 
 import dataclasses
 import os
 
 import pytest
 
-# All suites, and the control, as `make test-all PARTS=all-suites` runs them.
+# Whether to run all suites and the control, as `make test-all PARTS=all-suites` does.
 ALL = os.environ.get("LATCHKEY_SUITES") == "all"
 
 needs_all = pytest.mark.skipif(not ALL, reason="runs in `make test-all PARTS=all-suites`")
@@ -13,13 +13,13 @@ needs_all = pytest.mark.skipif(not ALL, reason="runs in `make test-all PARTS=all
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """What is expected of a suite against latchkeyd."""
+    """The expected results of a suite with latchkeyd."""
 
     name: str
     version: str
-    # How many tests it has: a test that no longer runs is an error too.
+    # The number of tests. If a test no longer runs, that is an error too.
     count: int
-    # The tests that fail, by name, and why.
+    # The failing tests, by name, with the reason.
     failing: dict[str, str] = dataclasses.field(default_factory=dict)
-    # The tests that the suite itself skips, and why.
+    # The tests that the suite itself skips, with the reason.
     skipped: dict[str, str] = dataclasses.field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The Go tests of docker's credential helper for the Secret Service, from Debian's source."""
+"""The Go tests of docker's credential helper for the Secret Service, from Debian's source package."""
 
 import pathlib
 import re
@@ -19,7 +19,7 @@ HOW = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 def test_docker(service, folder, judge):
     place = folder / "go" / PACKAGE
     shutil.copytree(GOPATH / PACKAGE, place, dirs_exist_ok=True)
-    # Its authors skip it, as their build server has no service.
+    # The authors skip the test, because their build server has no Secret Service.
     test = place / "secretservice/secretservice_linux_test.go"
     test.write_text(re.sub(r"^\tt\.Skip\(.*\n", "", test.read_text(), flags=re.MULTILINE))
     build("go", "test", "-c", "-o", folder / "docker.test", ".", folder=test.parent, GO111MODULE="off",

@@ -1,4 +1,4 @@
-"""git's test for authors of credential helpers, of git-credential-libsecret."""
+"""git's test for authors of credential helpers, with git-credential-libsecret."""
 
 import pathlib
 import shutil
@@ -17,7 +17,7 @@ def test_git(service, folder, judge):
     archive = from_debian(
         "git", "git_2.39.5.orig.tar.xz", "c58da92c378df4a986ca33266897a7397e86c22ee266a284d8c2432c39066b59")
     source = unpack(archive, folder, "t/test-lib", "t/lib-credential", "t/t0303-", "t/oid-info/")
-    # What the test library looks for in a git that was built here. The test itself uses the installed one.
+    # The test library expects these files of a built git. The test itself uses the installed git.
     (source / "GIT-BUILD-OPTIONS").write_text("SHELL_PATH=/bin/sh\nPERL_PATH=/usr/bin/perl\nDIFF=diff\nX=\n")
     (source / "templates/blt").mkdir(parents=True, exist_ok=True)
     (source / "t/helper").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The tests of Python keyring's backends for the Secret Service: Debian 12's version and the newest one."""
+"""The Secret Service tests of Python's keyring, in Debian 12's version and the newest one."""
 
 import pytest
 from service import outcomes

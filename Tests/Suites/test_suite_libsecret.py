@@ -1,6 +1,6 @@
-"""libsecret's own tests in C, of Debian 12's version, with the real service in the place of their mock.
+"""libsecret's own C tests in Debian 12's version, with the real service instead of their mock.
 
-Left out are the tests that never call a service, and test-prompt, whose prompts only the mock has.
+Tests that never call a service are left out. So is test-prompt, because only the mock has its prompts.
 """
 
 import re
@@ -19,7 +19,7 @@ SUITE = Suite("libsecret", "0.20.5", 125)
 
 def test_libsecret(service, folder, judge):
     source = unpack(from_debian("libsecret-1-0", ARCHIVE, CHECKSUM), folder)
-    # The programs know their source's folder, and start the mocks from there.
+    # The test programs know their source folder, and start the mocks from it.
     for mock in (source / "libsecret").glob("mock-service-*.py"):
         shutil.copy(HERE / "fixture.py", mock)
     built = folder / "built"
@@ -32,7 +32,7 @@ def test_libsecret(service, folder, judge):
         program = built / f"libsecret/test-{name}"
         left = re.findall(r"^/\S+$", service.run(program, "-l", folder=folder), re.MULTILINE)
         while left:
-            # A test that fails ends its program: another process runs the remaining ones.
+            # A failed test ends its program, so another process runs the remaining tests.
             chosen = [word for test in left for word in ("-p", test)]
             output = service.run(program, *chosen, folder=folder)
             passed = re.findall(r"^ok \d+ (/\S+)", output, re.MULTILINE)

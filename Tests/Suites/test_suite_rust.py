@@ -1,4 +1,4 @@
-"""The tests of the Rust crate secret-service, from Debian's source and with Debian's crates."""
+"""The tests of the Rust crate secret-service, from Debian's source package, with Debian's crates."""
 
 import pathlib
 import shutil
@@ -33,8 +33,8 @@ def test_rust(service, folder, judge):
     [program] = [file for file in (place / "target/debug/deps").glob("secret_service-*") if not file.suffix]
     output = service.run(program, "--test-threads=1", folder=folder)
     found = outcomes(LINE, output, HOW)
-    # Its authors have the tests that lock or delete something ignored: some leave the collection locked. So each of
-    # these begins when everything is unlocked again.
+    # The authors ignore the tests that lock or delete objects, because some leave the collection locked. So each of
+    # these tests begins after an unlock of everything.
     for name in [name for name, how in found.items() if how == "skipped"]:
         service.unlock_all()
         one = service.run(program, "--include-ignored", "--exact", name, folder=folder)

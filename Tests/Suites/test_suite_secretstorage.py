@@ -1,4 +1,4 @@
-"""The tests of Python's SecretStorage: Debian 12's version and the newest one."""
+"""The tests of Python's SecretStorage, in Debian 12's version and the newest one."""
 
 import shutil
 
@@ -11,7 +11,7 @@ VERSIONS = {
     "3.3.3": ("SecretStorage", "2403533ef369eca6d2ba81718576c5e0f564d5cca1b58f73a8b23e7d4eeebd77", 26),
     "3.5.0": ("secretstorage", "f04b8e4689cbce351744d5537bf6b1329c6fc68f91fa666f60a380edddcd11be", 27),
 }
-# These ask for collections by the paths of libsecret's mock.
+# These tests name collections by the paths of libsecret's mock.
 MOCK_ONLY = {
     "test_collection.MockCollectionTest.test_create_collection",
     "test_collection.MockCollectionTest.test_default_collection",

@@ -1,4 +1,4 @@
-"""The fixtures of sessions, for a stage that has the window too."""
+"""Fixtures for sessions whose stage includes the window."""
 
 import os
 import pathlib
@@ -13,12 +13,12 @@ from support.session import REPOSITORY, new_session, session, shared_session, un
 
 @pytest.fixture(scope="session")
 def stage():
-    """The folder where everything is installed, with the window."""
+    """The folder of the installation, with the window."""
     given = pathlib.Path(os.environ.get("LATCHKEY_STAGE", "/nowhere"))
     if (given / "usr/bin/latchkey-app").exists():
         yield given.resolve()
         return
-    # /tmp, as a session's user must be able to read it.
+    # A session's user must be able to read the folder, so it is in /tmp.
     with tempfile.TemporaryDirectory(prefix="latchkey-stage-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         for target in ("install", "install-window"):

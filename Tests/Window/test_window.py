@@ -1,4 +1,6 @@
-"""The window with a real vault, by real keys and the accessibility bus: what it shows is what the command line says."""
+"""The window with a real vault, a real keyboard and the accessibility bus. The window shows the same as the command
+line.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ SECRET = "open sesame 7341"
 
 @pytest.fixture
 def opened(session, display):
-    """Opens the window of a session that is unlocked, when the test is ready for it."""
+    """A function that opens the window of an unlocked session."""
     assert session.login().returncode == 0
     windows = []
 
@@ -32,7 +34,7 @@ def opened(session, display):
 
 
 def told(session, *words):
-    """What a command says as JSON, whatever its exit status."""
+    """The JSON output of a command, whatever its exit status."""
     return json.loads(session.run("latchkey", *words, "--json").stdout)
 
 
@@ -102,7 +104,7 @@ def test_a_secret_is_gone_from_memory_when_the_item_is_left(opened):
     assert has_secret()
     window.press("Back")
     window.wait_for("Mail box 1")
-    # GTK draws the next frames, and frees what it kept of the last one.
+    # GTK frees the old text only after it has drawn the next frames.
     wait_until(lambda: not has_secret(), "the end of the secret in memory", 20)
 
 
@@ -165,7 +167,7 @@ def test_copy_marks_the_secret_and_clears_it(opened):
     store(opened.session)
     window = opened()
     copy(window)
-    # GTK 4 names the mark, and answers no request for a name without a slash.
+    # GTK 4 lists this target. A request for a target without a slash gets no answer.
     assert "x-kde-passwordManagerHint" in pasted(opened.session, "TARGETS").split()
     window.keys("ctrl+q")
     wait_until(lambda: window.program.poll() is not None, "the end of the program")
@@ -296,7 +298,7 @@ def test_a_click_on_a_notification_goes_to_its_page(opened):
     session = opened.session
     window = opened()
     window.wait_for("Unlocked")
-    # The daemon opens the page by the same call.
+    # The daemon makes the same call to open the page.
     action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", "who-asked", "[]", "{}"]
     session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action, check=True)
     window.wait_for("Nobody asked yet")
@@ -315,7 +317,7 @@ def test_the_bus_starts_the_window_with_a_page(session, display):
 
 def test_a_recovery_code_is_created_shown_once_and_checked(opened):
     session = opened.session
-    # The window runs the `latchkey` in its own folder. The one in this folder knows the session's PAM services.
+    # The window runs the `latchkey` in its own folder. In this folder, `latchkey` uses the session's PAM services.
     program = shutil.copy(session.stage / "usr/bin/latchkey-app", session.root / "bin")
     window = opened("--page", "unlocking", program=program)
     window.press("Create…")

@@ -1,9 +1,9 @@
 // Measures the SecItem functions. Prints one line for each sample: its name and nanoseconds. See ../secitem.py.
 //
-//   keychain-benchmark fill ITEMS                     adds so many items
-//   keychain-benchmark measure REPETITIONS ITEMS      reads one of them; adds, updates and deletes another
+//   keychain-benchmark fill ITEMS                     adds this many items
+//   keychain-benchmark measure REPETITIONS ITEMS      reads one item; adds, updates and deletes another
 //
-// Before each call the vault is pinged, by libsystemd as the calls themselves use it and nothing on top.
+// Before each call, the program pings the vault directly through libsystemd, which the calls use too.
 
 import CLatchkeySystemd
 import Foundation
@@ -82,7 +82,7 @@ enum KeychainBenchmark {
 
   private static func delete(_ account: String) { check(SecItemDelete(key(account) as CFDictionary), "SecItemDelete") }
 
-  /// Secrets of 32 bytes.
+  /// Pads the secret to 32 bytes.
   private static func padded(_ value: String) -> Data {
     var data = Data(value.utf8)
     data.append(contentsOf: repeatElement(UInt8(ascii: "."), count: 32 - data.count))

@@ -2,5 +2,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// libFuzzer's main loop, for a program with a main() of its own.
+/// libFuzzer's main loop, for programs with their own main().
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*callback)(const uint8_t *data, size_t size));

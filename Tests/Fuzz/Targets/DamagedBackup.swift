@@ -5,8 +5,9 @@ import LatchkeySodium
 @testable import LatchkeyKeybag
 @testable import LatchkeyVault
 
-/// Backups of whoever has no passphrase, and of whoever has it and writes what he likes. An input's first byte says which:
-/// 0 and 1 a header, without and with a check sum that fits; 2 chunks as they come; else what stands in chunks that open.
+/// Backups of an attacker without the passphrase, and of an attacker who has it. The first byte of an input chooses the
+/// kind. 0 is a header, and 1 is a header with a valid check sum. 2 is raw chunks, and other values are the content of
+/// valid chunks.
 extension Target {
   private final class MakerBox {
     let key: Key

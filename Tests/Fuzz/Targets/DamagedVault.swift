@@ -6,8 +6,8 @@ import LatchkeySodium
 
 @testable import LatchkeyVault
 
-/// A small vault whose database is altered by every input, and then asked for everything. It may answer rightly or with an
-/// error; it must not trap, give out another secret, or write over what is there.
+/// A small vault. Each input changes the vault's database, and then the target makes every kind of request. The vault
+/// may answer correctly or with an error. It must not trap, return another secret, or overwrite existing data.
 final class DamagedVault {
   private let specimen: Specimen
   private let copy: Home
@@ -17,11 +17,12 @@ final class DamagedVault {
       specimen = try Specimen()
       copy = try Home(copying: specimen.home)
     } catch { fatalError("no vault: \(error)") }
-    // What is left there after a trap is the input as a file.
+    // After a trap, this folder has the input as a file.
     print("the vault is in \(copy.folder)")
   }
 
-  /// Damage as a disk does it: pieces of six bytes, of which three say where, one what with, one how, one how long.
+  /// Damages the file as a failing disk does. Each six bytes are one damage: three bytes choose the place, and the
+  /// others the content, the kind and the length.
   func damage(_ input: [UInt8]) {
     var file = specimen.database
     for piece in stride(from: 0, to: input.count - 5, by: 6) {
@@ -40,7 +41,7 @@ final class DamagedVault {
     if let complaint = specimen.complaint(in: copy, damaged: file) { fatalError(complaint) }
   }
 
-  /// Changes by somebody who knows the format: values of columns, with check sums that fit.
+  /// Changes the database as an attacker who knows the format: values of columns, with valid check sums.
   func alter(_ input: [UInt8]) {
     copy.write("vault.db", specimen.database)
     for suffix in ["-wal", "-shm"] { copy.remove("vault.db" + suffix) }
@@ -82,7 +83,7 @@ final class DamagedVault {
     ("sqlite_sequence", ["seq"]),
   ]
 
-  /// One change: table, column, row, kind and length, then so many bytes.
+  /// One change: table, column, row, kind and length, and then that many bytes.
   private func change(_ store: Store, _ input: inout ArraySlice<UInt8>) {
     let head = Array(input.prefix(5))
     input = input.dropFirst(5)
@@ -106,11 +107,11 @@ final class DamagedVault {
       case 5:
         "UPDATE \(table.name) SET \(column) = \(column) + \(Int8(bitPattern: bytes.first ?? 1)) WHERE \(row(head[2]))"
       default:
-        // One row's value in another.
+        // Copies one row's value into another row.
         "UPDATE \(table.name) SET \(column) = (SELECT \(column) FROM \(table.name) WHERE \(row(bytes.first ?? 0)))"
           + " WHERE \(row(head[2]))"
       }
-    // What the schema does not allow is no change.
+    // A statement that the schema does not allow changes nothing.
     try? store.database.execute(sql)
   }
 
@@ -137,7 +138,7 @@ final class DamagedVault {
     if let id = try? vault.add(["name": "new"], "new"), specimen.items.contains(where: { $0.id == id }),
       (try? vault.ids(["name": "new"])) == [id]
     {
-      // Only where the row of that number was removed before.
+      // A new item may reuse the number only if the input removed that row.
       if (try? vault.secretText(id)) != "new" { fatalError("a new item took the number \(id)") }
     }
     try? vault.collections.lock(1)
@@ -158,7 +159,7 @@ private func hexadecimal(_ bytes: [UInt8]) -> String {
   return bytes.reduce(into: "") { $0 += String([digits[Int($1 >> 4)], digits[Int($1 & 15)]]) }
 }
 
-/// Gives every row the check sum that fits it, as whoever can write the file can.
+/// Gives every row a valid check sum, as an attacker who can write the file could.
 private struct Checksums {
   let store: Store
   init(_ store: Store) { self.store = store }
@@ -221,7 +222,7 @@ private struct Checksums {
     for statement in sql { try store.database.execute(statement) }
   }
 
-  /// `place` ends with what the row's number is written behind, or has the whole of its place.
+  /// `place` is the table and the condition of the row. If the condition ends with "= ", the row's number is added.
   private func each(_ query: StaticString, _ place: String, _ row: (Statement) -> (any CheckedRow)?) throws {
     var sql: [String] = []
     let statement = try store.database.statement(query)

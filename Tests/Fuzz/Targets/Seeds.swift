@@ -11,7 +11,7 @@ import LatchkeySodium
 @testable import LatchkeySSHProtocol
 @testable import LatchkeyVault
 
-/// What fuzzing starts from: real files and packets, made anew each time.
+/// The first inputs of the fuzzer: real files and packets, made again for each run.
 extension Target {
   private static let event = AccessEvent(.open, .ended(.granted), collection: 1, item: 5, label: "Bank", caller: "mail")
 
@@ -23,7 +23,7 @@ extension Target {
       ], hasMore: true)
   }
 
-  /// Inputs that come far into the target.
+  /// Inputs that pass many checks of the target.
   func seeds() throws -> [[UInt8]] {
     let texts: [String]
     switch self {
@@ -41,7 +41,7 @@ extension Target {
       let all = [keybag, recoverable, rotated, passwordless.keybag.encoded, both, session]
       return all.flatMap { [$0, [1] + $0.dropLast(32)] }
     case .recoveryCode:
-      // Codes from FORMAT.md's vectors. They open nothing, so they may be written down.
+      // Codes from FORMAT.md's vectors. They open no real vault, so the source may contain them.
       texts = ["84NXV-QB7YB-N0FH6-8AFG3-BG3VD-3Z65W-EJV3A", "84nxv qb7yb n0fh6 8afg3 bg3vd 3z65w ejv3a"]
     case .foreignFile:
       let textual =
@@ -205,10 +205,10 @@ extension Target {
         [3, 0, 0, 0, 2] + text + text + [0, 0, 0, 0, 255, 255, 255, 255],
       ]
     case .backup: return try backupSeeds()
-    // Places in the file, all over it, and every way to damage it.
+    // Places all over the file, with every kind of damage.
     case .database: return (UInt8(0)..<64).map { [$0 &* 37, $0 &* 91, $0 / 22, $0, $0, 16] }
     case .hostile: return hostileSeeds()
-    // Every way to change every column.
+    // Every kind of change to every column.
     case .rows:
       return (UInt8(0)..<8).flatMap { table in
         (UInt8(0)..<13).map { column in

@@ -19,7 +19,7 @@ import LatchkeySodium
 @testable import LatchkeySecretService
 @testable import LatchkeyVault
 
-/// What is fuzzed. Each takes any bytes and must come back.
+/// The targets of the fuzzer. Each takes any bytes, and must return.
 enum Target: String, CaseIterable {
   case keybag
   case recoveryCode = "recovery-code"
@@ -42,10 +42,10 @@ enum Target: String, CaseIterable {
   case rows
   case hostile
 
-  /// The one that this process runs.
+  /// The target of this process.
   nonisolated(unsafe) static var chosen: (([UInt8]) -> Void)?
 
-  /// What happens with an input.
+  /// The function that takes an input.
   var body: ([UInt8]) -> Void {
     switch self {
     case .keybag: Target.keybag
@@ -73,7 +73,7 @@ enum Target: String, CaseIterable {
 
   private static func hostile() -> ([UInt8]) -> Void {
     let vault = HostileVault()
-    // What is left there after a trap is the input as files.
+    // After a trap, this folder has the input as files.
     print("the vault is in \(vault.place)")
     return { input in if let complaint = vault.complaint(input) { fatalError(complaint) } }
   }
@@ -82,7 +82,7 @@ enum Target: String, CaseIterable {
     if !holds { fatalError(what) }
   }
 
-  /// The input, or, where its first byte says so, what follows it with a check sum that fits.
+  /// The input. If its first byte is odd, the rest of the input with a valid check sum.
   private static func checked(_ input: [UInt8]) -> [UInt8] {
     guard let first = input.first, first & 1 == 1 else { return input }
     let body = Array(input.dropFirst())
@@ -127,7 +127,7 @@ enum Target: String, CaseIterable {
     init(_ folder: consuming Folder) { self.folder = folder }
   }
 
-  /// A packet as it comes, and the fields of keys as they are in a sealed one.
+  /// A raw packet, and the fields of keys from a sealed one.
   private static func request(_ input: [UInt8]) {
     guard let memory = try? SecureBytes(copying: input.span.bytes) else { fatalError("no memory for a packet") }
     guard let packet = ArrivedPacket(memory, size: input.count) else { return }
@@ -150,7 +150,8 @@ enum Target: String, CaseIterable {
     FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self, DeleteCollection.self,
   ]
 
-  /// Whatever is read can be written and read again. Bytes that are no text were replaced, so that it may be another packet.
+  /// Each readable packet can be written and read again. Bytes that are not valid text are replaced, so the new packet
+  /// may differ.
   private static func request<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) {
     guard let message = packet.message(Message.self) else { return }
     let written = message.packet
@@ -208,7 +209,7 @@ enum Target: String, CaseIterable {
     require(Message.packet(answering: again) == bytes, "an answer is written otherwise than it was read")
   }
 
-  /// The fields of each message of the agent protocol that has some, and a file of a key.
+  /// The fields of each agent message that has fields, and a key file.
   private static func sshMessage(_ input: [UInt8]) {
     let bytes = input.span.bytes
     var whole = SSHReader(0..<input.count)
@@ -285,7 +286,7 @@ enum Target: String, CaseIterable {
     _ = control.query
   }
 
-  /// The first byte says what follows: 0 flags as bits, 1 their names, else an item's column.
+  /// The first byte chooses the content: 0 is flags as bits, 1 is their names, and other values are an item's column.
   private static func accessControl(_ input: [UInt8]) {
     guard let kind = input.first else { return }
     let rest = Array(input.dropFirst())
@@ -307,14 +308,14 @@ enum Target: String, CaseIterable {
     }
   }
 
-  /// What holds for all flags that were taken.
+  /// Conditions that every accepted combination of flags meets.
   private static func combined(_ access: AccessControl) {
     require((try? AccessControl(text: access.text)) == access, "flags are written otherwise than they were read")
     require(
       access.requiresAnything == (access.needsPassphrase || !access.conditions.isEmpty), "flags that ask for nothing")
     require(!access.conditions.isSuperset(of: [.biometryAny, .biometryCurrentSet]), "both biometries")
     require(!access.conditions.contains(.userPresence) || access.conditions.count == 1, "presence with others")
-    // A prompt without steps would be agreed to by nobody.
+    // A prompt without steps would never be confirmed.
     let request = PromptRequest(
       purpose: .item, label: "", caller: "", window: "", terminal: "", access: access)
     require(PromptStep.steps(of: request).isEmpty == !access.requiresAnything, "a prompt without steps")
@@ -332,7 +333,7 @@ enum Target: String, CaseIterable {
     require(AccessEvent(decoding: &reader) != nil && reader.remaining == 0, "an entry cannot be read again")
   }
 
-  /// All that a process can make of its control group, and of the file of a sandbox.
+  /// All functions that read the name of a control group or the file of a sandbox.
   private static func unit(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     let manager = "0::/user.slice/user-1.slice/user@1.service/"
@@ -345,9 +346,9 @@ enum Target: String, CaseIterable {
     require(FlatpakInfo.application(in: input)?.isEmpty != true, "an application without a name")
   }
 
-  /// The first byte says what follows: 0 a keyring as it lies on the disk, 1 one that was decrypted, 2 a table, 3 a wallet
-  /// of KDE 4, 4 one that was decrypted, 5 an item of oo7's that was decrypted, 6 a file of pass, 7 an export of ours, 8 the header of a .kdbx,
-  /// else a database of KeePass.
+  /// The first byte chooses the content. 0 is a keyring file, and 1 a decrypted keyring. 2 is a table. 3 is a KDE 4
+  /// wallet, and 4 a decrypted wallet. 5 is a decrypted oo7 item, 6 a pass file, and 7 a Latchkey export. 8 is the
+  /// header of a .kdbx, and other values are a KeePass database.
   private static func foreignFile(_ input: [UInt8]) {
     let rest = Array(input.dropFirst())
     guard let bytes = try? SecureBytes(copying: rest.span.bytes), let none = try? SecureBytes(count: 0) else {
@@ -371,15 +372,15 @@ enum Target: String, CaseIterable {
           return read.items
         }
       }
-    // An attached file can belong to many entries.
+    // Many entries may share an attached file.
     if input.first ?? 9 > 8 { return }
     let secrets = (items ?? []).reduce(0) { $0 + $1.secret.count }
-    // A map of a wallet becomes JSON, and a stream Base64.
+    // A map of a wallet becomes JSON, and a stream becomes Base64.
     let isWallet = input.first == 3 || input.first == 4
     require(secrets <= (isWallet ? 4 : 1) * rest.count, "secrets that are not in the file")
   }
 
-  /// Values as KDE's programs send them and get them back, and maps that other programs stored.
+  /// Values that KDE's programs send and get back, and maps that other programs have stored.
   private static func walletValue(_ input: [UInt8]) {
     guard let memory = try? SecureBytes(copying: Array(input.dropFirst()).span.bytes) else { fatalError("no memory") }
     guard let kind = WalletContent.Kind(rawValue: Int32((input.first ?? 0) % 4)) else {
@@ -391,7 +392,7 @@ enum Target: String, CaseIterable {
     require(octets(again) == octets(twice), "a value is written otherwise than it was read")
   }
 
-  /// What the vault gets for a value; nil if it is malformed.
+  /// The stored form of a value, or nil if the value is malformed.
   private static func stored(_ value: borrowing SecureBytes, _ kind: WalletContent.Kind) -> Secret? {
     guard let item = try? WalletContent.item(value, 0..<value.count, kind, folder: "f", entry: "e") else {
       fatalError("no memory for a value")
@@ -399,7 +400,7 @@ enum Target: String, CaseIterable {
     return kind == .stream || item.attributes["type"] != "base64" ? item.secret : nil
   }
 
-  /// The same after a program has read it and stored it again.
+  /// The stored form after a program has read the value and stored it again.
   private static func returned(_ secret: Secret, _ kind: WalletContent.Kind) -> Secret? {
     guard let memory = try? secret.withBytes({ try SecureBytes(copying: $0) }) else { fatalError("no memory") }
     let value: SecureBytes? =
@@ -419,7 +420,7 @@ enum Target: String, CaseIterable {
     let bytes = metadata.encoded(revision: revision)
     require(bytes.count.isMultiple(of: ItemMetadata.padding), "the padding of metadata")
     guard let again = try? ItemMetadata.decode(bytes) else { fatalError("metadata cannot be read again") }
-    // Texts of the format are cut at 64 KiB, which bytes that are no text can reach when they are replaced.
+    // The format cuts texts at 64 KiB. Bytes that are not valid text may exceed that after their replacement.
     if metadata.contentType.utf8.count <= Int(UInt16.max) {
       require(
         again.metadata == metadata && again.revision == revision, "metadata is written otherwise than it was read")

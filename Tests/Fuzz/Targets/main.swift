@@ -1,8 +1,8 @@
-// Coverage-guided fuzzing of everything that reads what somebody else wrote: a trap, or what a target calls wrong, ends
-// the process, and libFuzzer keeps the input.
+// Coverage-guided fuzzing of all code that reads foreign data. A trap, or a result that a target finds wrong, ends the
+// process, and libFuzzer keeps the input.
 //
 //     latchkey-fuzz TARGET [OPTIONS AND FOLDERS OF LIBFUZZER...]
-//     latchkey-fuzz TARGET FILE      replays what was kept
+//     latchkey-fuzz TARGET FILE      repeats a kept input
 //     latchkey-fuzz TARGET --seeds FOLDER
 //     latchkey-fuzz                  lists the targets
 

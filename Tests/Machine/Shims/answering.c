@@ -1,4 +1,5 @@
-// A pinentry that gives the answer of a file, whose bytes are each 0x55 away from it, and leaves nothing of it in its own memory.
+// A pinentry that answers with the content of a file. Each byte of the file is XORed with 0x55, and the pinentry keeps
+// no copy in its own memory.
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

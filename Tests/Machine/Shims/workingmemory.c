@@ -1,5 +1,5 @@
-// workingmemory PASSES BYTES <INPUT: prints what Argon2id's memory has in it when libsodium gives it back to the kernel. The input
-// is a salt of 16 bytes, then the password.
+// workingmemory PASSES BYTES <INPUT: prints the content of Argon2id's memory at the moment when libsodium returns it to
+// the kernel. The input is a salt of 16 bytes, then the password.
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static size_t expected;
 
-// libsodium finds this one in the place of libc's.
+// libsodium calls this function instead of libc's.
 int munmap(void *mapping, size_t size) {
   if (expected > 0 && size >= expected) {
     size_t written = fwrite(mapping, 1, expected, stdout);
