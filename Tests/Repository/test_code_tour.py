@@ -1,4 +1,4 @@
-"""The code tour's numbers agree with its lists, and each name in the lists is exactly one file of Sources."""
+"""The code tour: its numbers agree with its steps and the list beside this file, and each name is one file of Sources."""
 
 import re
 
@@ -6,6 +6,7 @@ import pytest
 from support.documents import REPOSITORY
 
 TOUR = (REPOSITORY / "docs/code-tour.md").read_text()
+CALLED = (REPOSITORY / "Tests/Repository/called-on-the-way.txt").read_text()
 SOURCES = [path.relative_to(REPOSITORY / "Sources").as_posix() for path in (REPOSITORY / "Sources").rglob("*.swift")]
 COUNTS = {
     path: (int(read), int(called))
@@ -35,7 +36,7 @@ def test_six_paths_are_counted():
 @pytest.mark.parametrize("title", COUNTS)
 def test_numbers(title):
     steps = "".join(re.findall(r"^ ?\d+\. (?:.*\n)(?: {3,4}.*\n)*", section(title), re.M))
-    (called,) = re.findall(r"^Called on the way(?:.*\n)+?(?=\n|\Z)", section(title), re.M)
-    to_read, on_the_way = files(steps), files(called)
+    (called,) = re.findall(rf"^{title}\n((?:  .*\n)+)", CALLED, re.M)
+    to_read, on_the_way = files(steps), files(re.sub(r"^  (.*)", r"`\1`", called, flags=re.M))
     assert not to_read & on_the_way
     assert (len(to_read), len(on_the_way)) == COUNTS[title]
