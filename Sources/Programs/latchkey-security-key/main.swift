@@ -15,8 +15,9 @@
 // because a wrong PIN counts. Before it asks for a touch, it has tried PIN and credential, so no touch is in vain. It ends three
 // minutes after its start at the latest.
 //
-// It does not know whether an answer is right. `latchkey-derive` tries it on the keybag. It shows
-// nothing and asks nobody. Its caller has the words.
+// The program does not know whether an answer is right: `latchkey-derive` tries the answer on the keybag.
+//
+// The program shows nothing and asks nobody. Its caller has the words.
 
 import Glibc
 import LatchkeyFIDO
