@@ -30,10 +30,10 @@ void ping_service(sd_bus *bus);
 char *open_plain(sd_bus *bus);
 void close_session(sd_bus *bus, const char *session);
 
-/* The path of the default collection. The caller frees it. */
+/* The path of the default collection. The caller frees the path. */
 char *default_collection(sd_bus *bus);
 
-/* The item with this number in the series. Its attributes, label and secret follow from both. */
+/* The item with this number in the series. The item's attributes, label and secret follow from series and number. */
 typedef struct {
   const char *series;
   long number;

@@ -1,5 +1,6 @@
-"""The cost of the vault's generations for a program that writes. It is measured with generations off, with generations
-on while none is made, and while one is made after the other. Also the longest wait of a program.
+"""The cost of the vault's generations for a program that writes. The benchmark measures with generations off, with
+generations on while none is made, and while one is made after the other. It also measures the longest wait of a
+program.
 """
 
 import pathlib
@@ -67,7 +68,7 @@ class Generations:
         return {name: samples[name] for name in OPERATIONS}, (self._computed() - began) / (len(OPERATIONS) * WRITES)
 
     def _busy(self, size):
-        """The same while one generation is made after the other. Also returns the number of generations."""
+        """Measures writes while one generation is made after the other. Also returns the number of generations."""
         made, failures, ended = [], [], threading.Event()
 
         def keep_making():

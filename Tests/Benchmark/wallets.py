@@ -21,7 +21,7 @@ ROWS = {
 
 
 class Subject:
-    """A program that serves KDE's wallet calls. It has some entries."""
+    """A program that serves KDE's wallet calls, with some entries."""
 
     def __init__(self, session):
         self.client = Client(session)

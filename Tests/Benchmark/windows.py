@@ -1,9 +1,9 @@
 """The time that a person waits for a window with many items: latchkey-app beside Seahorse, with latchkeyd and with
 gnome-keyring.
 
-The clock begins with the program's start, or with a key from the X server. It stops at the last change of the picture
-below the search field. The picture counts only if the accessibility bus then has exactly the expected rows. Otherwise a
-window that is quiet because it has not begun yet would count.
+The clock begins with the program's start, or with a key from the X server. The clock stops at the last change of the
+picture below the search field. The picture counts only if the accessibility bus then has exactly the expected rows.
+Otherwise a window that is quiet because it has not begun yet would count.
 """
 
 import ctypes
@@ -31,8 +31,8 @@ QUIET = 0.5
 # The seconds after which the measurement gives up on a window.
 LIMIT = 120
 FIRST_GOAL, KEY_GOAL = 0.3, 0.1
-# The part of the window with the rows, on a screen of 1280 by 1024. It is below the search field, and leaves out the
-# scroll bars, which fade slowly.
+# The part of the window with the rows, on a screen of 1280 by 1024. This part is below the search field, and leaves out
+# the scroll bars, which fade slowly.
 LEFT, RIGHT, TOP, BOTTOM = 250, 900, 170, 760
 
 # For each line, prints the labels at several points in the part with the rows.
@@ -150,8 +150,8 @@ class Picture:
         self._map.close()
 
     def watch(self, action, is_complete, is_there=lambda: True):
-        """The seconds from the action until the last change before the picture was complete. None if that took too
-        long."""
+        """The seconds from the action until the last change before the picture was complete. The result is None if the
+        picture took too long."""
         changes, is_over = [self._image()], threading.Event()
         moments = []
 
@@ -199,7 +199,7 @@ class Program:
 
     def _allow_as_many_calls_as_debian(self):
         """Raises the limits of the bus to Debian's. Seahorse asks for all items at once, and watches each. The
-        throw-away bus allows 128 calls and 512 watches, and Debian's session bus allows 50,000 of both."""
+        throw-away bus allows 128 calls and 512 watches, and Debian's session bus allows 50,000 calls and watches."""
         file = self.session.root / "bus.conf"
         limits = "".join(
             f'<limit name="{name}">50000</limit>' for name in ("max_replies_per_connection", "max_match_rules_per_connection"))

@@ -1,4 +1,4 @@
-"""The list of defects. Those in chosen.txt are at places that decide a promise. A seed drew those in drawn.txt.
+"""The list of defects. The defects in chosen.txt are at places that decide a promise. A seed drew the defects in drawn.txt.
 
     FILE | SUBJECT | TEST, ...  the tests that most likely find the defect: `unit FILTER`, `module`, a file for pytest, `night FILE`
     - TEXT                      the original text

@@ -6,8 +6,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "Sources"
 FLOORS = ("System", "Vault", "Wire", "Daemon", "Prompt", "Tools", "PAM", "KeychainServices", "Programs")
-# Every process of the machine can read this number, even in a container. It only limits the memory that is reserved for
-# root, and is otherwise harmless.
+# Every process of the machine can read this number, even in a container. The number only sets the memory that the
+# kernel reserves for root, so a change is harmless.
 NUMBER = Path("/proc/sys/vm/admin_reserve_kbytes")
 BASE = 9000
 

@@ -1,4 +1,4 @@
-"""Random calls and packets to the daemon: valid, nearly valid and invalid. Several clients send them at once, while the
+"""Several clients send random calls and packets to the daemon at once: valid, nearly valid and invalid. Meanwhile the
 vault is locked and unlocked.
 
 Acknowledged items stay readable, errors have allowed names, no client can use another client's objects, and the same
@@ -164,7 +164,7 @@ class Fuzzer:
     }  # fmt: skip
 
     def anything(self, peer):
-        """Calls any method with its own types or with others. No call may change a known item."""
+        """Calls any method with the right or with wrong types. No call may change a known item."""
         interface = self.random.choice(list(self.METHODS))
         method, signature = self.random.choice(list(self.METHODS[interface].items()))
         if self.random.random() < 0.3:

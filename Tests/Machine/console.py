@@ -14,7 +14,7 @@ class LoginRefused(Exception):
 
 
 class Console:
-    """The console. It has one session at a time."""
+    """The console, which has one session at a time."""
 
     def __init__(self, process, timeout):
         self._process = process

@@ -1,4 +1,4 @@
-"""The disk image of a machine: a Debian with the packages below and the project. It is made once.
+"""The disk image of a machine: a Debian with the packages below and the project. The image is made once.
 
 The two steps are cached below .build/machine. The name of each result is a hash of its inputs.
 """
@@ -69,7 +69,8 @@ def _alone():
 
 
 def _once(kind, digest, make):
-    """The folder that `make` fills. It gets its name when it is complete, and older folders of the kind are removed."""
+    """The folder that `make` fills. The folder gets its name when it is complete, and older folders of the kind are
+    removed."""
     folder = CACHE / f"{kind}-{digest}"
     if not folder.is_dir():
         for old in CACHE.glob(f"{kind}-*"):

@@ -39,8 +39,8 @@ def eventually(true, timeout=TIMEOUT, what="the condition"):
 
 
 class Machine:
-    """A machine that is not running yet. Its disk starts as a copy of the image, and keeps its content over power cuts.
-    """
+    """A machine that is not running yet. The machine's disk starts as a copy of the image, and keeps its content over
+    power cuts."""
 
     def __init__(self, memory=MEMORY):
         """`memory` is in bytes, at most 2 GiB."""

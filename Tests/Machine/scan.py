@@ -56,7 +56,7 @@ def find_blocks(content, keys):
 
 @functools.cache
 def _working_memory():
-    """The program of Shims/workingmemory.c. Its folder exists as long as this process."""
+    """The program of Shims/workingmemory.c. The program's folder exists as long as this process."""
     folder = tempfile.TemporaryDirectory()
     program = f"{folder.name}/workingmemory"
     exported = "-Wl,--export-dynamic-symbol=munmap"

@@ -38,7 +38,7 @@ def log_in(console, password):
 
 
 def add_items(console):
-    """Adds one item for each tier. The test does not know the secrets before it reads them."""
+    """Adds one item for each tier. The machine chooses the secrets, and the test reads them later."""
     for name, accessible in (("A", "when-unlocked"), ("C", "after-first-unlock")):
         text = secrets.token_hex(24)
         console.run(f"echo {text} | latchkey add --label 'item of {name}' --class {accessible} name={name}")
@@ -87,7 +87,8 @@ class Known:
     """All secrets that the search must not find, by the tier that may have them: A, C, device, or never."""
 
     def __init__(self, machine, folder, password, typed=False):
-        """With `typed`, commands of this boot created the items' secrets, so memory may have further copies of them."""
+        """With `typed`, commands of this boot created the items' secrets, so memory may have further copies of the
+        secrets."""
         home = machine.copy_files("/home/alice/.local/share/latchkey", folder / "home")
         device = ServiceKey(machine.copy_files("/var/lib/latchkey", folder / "service"), UID)
         keybag = Keybag((home / "keybag").read_bytes(), password)
@@ -113,7 +114,7 @@ class Known:
             self.add(f"stream key of {what} {stream[:2].hex()}", stream, tiers.get(key, "device"))
         for item in () if typed else vault.items.values():
             self.add(f"secret of {item.label}", item.secret, "A" if item.accessibility == "when-unlocked" else "C")
-        # A key that several tiers share belongs to the widest of them. For example, the index belongs to C and to the
+        # A key that several tiers share belongs to the widest tier. For example, the index belongs to C and to the
         # device.
         self.password = password.encode()
         # The end of a request to the helper: empty fields, and a length.

@@ -22,7 +22,7 @@ def newer(packages, tmp_path_factory):
 
 @pytest.fixture(scope="session", params=RELEASES)
 def bare(request):
-    """A system of a release without the packages. It does not run."""
+    """A system of a release without the packages. The system does not run."""
 
     def prepare():
         machine = Machine(root=root_of(request.param))
@@ -36,7 +36,7 @@ def bare(request):
 
 @pytest.fixture(scope="session")
 def installed(bare, packages):
-    """The same with the packages, which were installed while the system did not run."""
+    """A system with the packages, which were installed while the system did not run."""
     machine = Machine(below=bare)
     packages.bring_to(machine.top)
     machine.change("apt-get", "install", "-y", "--no-install-recommends", *packages.inside)

@@ -39,8 +39,8 @@ class Packages:
             shutil.copy(file, target)
 
     def renamed(self, version, folder):
-        """The packages with another version. Their programs are changed files, and the units have descriptions that
-        name the newer version."""
+        """The packages with another version. The packages' programs are changed files, and the units' descriptions name
+        the newer version."""
 
         def change(name, tree):
             control = tree / "DEBIAN/control"

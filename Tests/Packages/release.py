@@ -20,5 +20,5 @@ def root_of(release):
 
 
 def root_with_providers(release):
-    """The same with all other providers of secrets."""
+    """The folder of a root file system with all other providers of secrets."""
     return debianroot.root_of(release, ["gcr", *PROVIDERS[release], *PORTAL], CACHE, f"providers-{release}")

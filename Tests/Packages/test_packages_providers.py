@@ -1,5 +1,5 @@
 """The packages beside each other provider of secrets, on both releases. The tests switch to Latchkey, switch back, and
-install Latchkey again, with ten logins after each step. They do so for one user and for all users.
+install Latchkey again, with ten logins after each step. The tests do so for one user and for all users.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ SHARED_ASIDE = {
 
 @pytest.fixture(scope="session", params=RELEASES)
 def provided(request, packages):
-    """A system of a release with all providers and the packages. It does not run."""
+    """A system of a release with all providers and the packages. The system does not run."""
 
     def prepare():
         machine = Machine(root=root_with_providers(request.param))
@@ -105,8 +105,8 @@ def test_there_and_back(beside, former, alice):
 def test_the_portal_answers_as_before(former, alice):
     """The application gets the same secret as from the former provider. gnome-keyring's PAM lines stay, and do not take
     the name."""
-    # Display managers have these lines. Without them, login(1) does not open gnome-keyring's files, and gnome-keyring
-    # would show a prompt.
+    # Display managers have these lines. Without these lines, login(1) does not open gnome-keyring's files, and
+    # gnome-keyring would show a prompt.
     for kind, options in (("auth", ""), ("session", " auto_start")):
         file = alice.machine.path(f"/etc/pam.d/common-{kind}")
         file.write_text(f"{file.read_text()}{kind} optional pam_gnome_keyring.so{options}\n")

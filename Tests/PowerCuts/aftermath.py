@@ -146,15 +146,15 @@ class Aftermath:
     def _devices(self):
         devices = [None]
         if (self.folder / "device/users" / str(self.uid)).exists():
-            # While the device key moves, both places may have it, and either key is valid.
+            # While the device key moves, both places may have the key, and either key is valid.
             devices.append(self._service_key())
         else:
             self._require(not self.told.get("service"), "the service's secret of the user is gone")
         return devices
 
     def _read_any(self, keybag, read):
-        """Reads with any of the device's keys, with or without its erasable secret, because a generation may be older
-        than both."""
+        """Reads with any of the device's keys, with or without its erasable secret. A generation may be older than the
+        present key and secret."""
         problem = None
         for device in self._devices():
             for erased in (False, True):
@@ -205,7 +205,7 @@ class Aftermath:
 
 @contextlib.contextmanager
 def after(state, kind, uid):
-    """The surviving files in one state of the disk. They are deleted at the end of the block."""
+    """The surviving files in one state of the disk. The files are deleted at the end of the block."""
     with tempfile.TemporaryDirectory(dir=state.image.parent) as folder:
         yield Aftermath.of(state, kind, pathlib.Path(folder), uid)
 
@@ -258,8 +258,8 @@ class NextStart:
                 os.chown(path, uid, gid)
 
     def _log_in(self, passwords):
-        """Logs in with the password that opens the vault, or with a new one if there is no vault. A busy machine may
-        need a second login."""
+        """Logs in with the password that opens the vault, or with a new password if there is no vault. A busy machine
+        may need a second login."""
 
         def is_unlocked():
             for password in passwords:

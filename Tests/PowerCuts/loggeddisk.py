@@ -48,7 +48,8 @@ class LoggedDisk:
         self.shown.mkdir()
         self._server = subprocess.Popen([program, disk, self.folder / "log", self.shown])
         self._loop = None
-        # The session's sockets are in this folder. So its path must be short, and its user must be able to enter it.
+        # The session's sockets are in this folder. So the folder's path must be short, and the session's user must be
+        # able to enter the folder.
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="cut-", dir="/tmp"))
         try:
             self._wait_for_server()
@@ -145,8 +146,8 @@ class Log:
         return sum(entry.kind == kind for entry in self.entries)
 
     def _cuts(self, count, chance):
-        """The places of the cuts, in order. They are at flushes, at all of them if the count allows it, and anywhere
-        between flushes."""
+        """The places of the cuts, in order. The cuts are at flushes (at all flushes if the count allows it) and
+        anywhere between flushes."""
         marks = [number for number, entry in enumerate(self.entries) if entry.kind == "mark"]
         # After the last mark, no client gets answers: the session is being removed.
         flushes = [number for number in self.flushes if marks[0] < number < marks[-1]]
@@ -155,7 +156,7 @@ class Log:
         return sorted(cuts)
 
     def states(self, count, seed):
-        """Yields `count` states of the disk. Each is valid until the next one."""
+        """Yields `count` states of the disk. Each state is valid until the next one."""
         chance = random.Random(seed)
         with scratch() as folder, open(self.path, "rb") as data:
             base, image = pathlib.Path(folder) / "base", pathlib.Path(folder) / "image"
@@ -191,8 +192,8 @@ class Log:
                 for at in range(0, size, BLOCK)
             ]
         share = chance.choice((0, 0.1, 0.5, 0.9, 1))
-        # If two writes went to the same place, the later one or both may be lost. The earlier one never overwrites the
-        # later one.
+        # If two writes went to the same place, the later write or both writes may be lost. The earlier write never
+        # overwrites the later write.
         arrived = [piece for piece in pieces if chance.random() < share]
         return arrived, f"{len(arrived)} of {len(pieces)} later pieces arrived"
 

@@ -1,5 +1,5 @@
-/* A preloaded library that makes a program's flushes of one file do nothing. The file's name ends with
- * LATCHKEY_NO_FLUSH. */
+/* A preloaded library that makes a program's flushes of one file do nothing. The variable
+ * LATCHKEY_NO_FLUSH has the end of the file's name. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ from workload import Workload
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root mounts file systems")
 CUTS = int(os.environ.get("LATCHKEY_CUTS", "60"))
 SEED = os.environ.get("LATCHKEY_SEED") or str(random.SystemRandom().getrandbits(32))
-# The real programs take seconds for a state, so they get only one state in this many.
+# The real programs take seconds for a state, so the programs get only one state in this many.
 STARTS = 20
 
 

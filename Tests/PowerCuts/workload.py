@@ -1,5 +1,5 @@
-"""The changes of a vault while the disk logs. Before each step, the log gets a mark about the step. After it, the log
-gets a mark about the answer.
+"""The changes of a vault while the disk logs. Before each step, the log gets a mark about the step. After each step,
+the log gets a mark about the answer.
 
 The mark of a step has the vault's content after the step, so that the reader of the log needs no rules of its own. One
 client does one step after the other. After a power cut, the vault has the state after the last acknowledged step, or
@@ -138,8 +138,8 @@ class Workload:
         return {path.name for path in folder.glob("*-*-*.db")} if folder.is_dir() else set()
 
     def await_generation(self):
-        """Waits for a generation. After a rotation, the generation must have newer keys, and then the former ones are
-        removed. The generation may exist already."""
+        """Waits for a generation. After a rotation, the generation must have newer keys, and then the former
+        generations are removed. The generation may exist already."""
         self._step("make a generation", lambda: wait_until(lambda: self._generations() - self._former, "a generation", 60))
 
     def rotate(self):

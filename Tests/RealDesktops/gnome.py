@@ -23,7 +23,8 @@ LOCAL = {"@include common-auth": "auth required pam_norhost.so", "@include commo
 def prepare(top, shared):
     """Changes the files of a system before it boots. `top` is the system's root folder."""
     (top / "etc/gdm3/daemon.conf").write_text("[daemon]\nWaylandEnable=true\n")
-    # gdm shows a greeter on the seat, which has no screen. After that fails, gdm aborts if there is no X session.
+    # gdm shows a greeter on the seat, which has no screen. When the greeter fails and there is no X session, gdm
+    # aborts.
     sessions = top / "usr/share/xsessions"
     sessions.mkdir(exist_ok=True)
     gnome = (top / "usr/share/wayland-sessions/gnome.desktop").read_text()
@@ -98,7 +99,7 @@ class GNOME(Desktop):
         self.shell = Shell(self.machine, account.name)
 
     def _choose_place(self, remote):
-        """Makes the next session a remote one, as gdm's default, or one at this machine."""
+        """Makes the next session a remote one, as gdm does by default, or one at this machine."""
         file = self.machine.path("/etc/pam.d/gdm-password")
         lines = [line for line in file.read_text().splitlines() if "pam_norhost" not in line]
         if not remote:

@@ -183,7 +183,7 @@ def test_a_daemon_that_was_killed_owns_the_name_again(desktop):
 
 def test_the_bus_starts_the_daemon(desktop):
     # gnome-keyring also has a service file for the name. So the bus needs the link in the run-time folder. The bus
-    # ignores a folder that others can write to, and Debian 13's user managers have a umask that allows that.
+    # ignores a folder that others can write to, and the umask of Debian 13's user managers would make such a folder.
     folders = [f"/run/user/{desktop.account.uid}/dbus-1", f"/run/user/{desktop.account.uid}/dbus-1/services"]
     assert desktop.run("stat", "-c", "%A", *folders).stdout.split() == ["drwxr-xr-x"] * 2
     desktop.account.run("systemctl", "--user", "stop", "latchkeyd.service")

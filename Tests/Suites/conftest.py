@@ -1,7 +1,7 @@
 """Fixtures of the suites, and the table that a run prints at its end.
 
 LATCHKEY_SUITES=all, which `make test-all PARTS=all-suites` sets, adds the suites that need a compiler of their own
-language. It also runs every suite against gnome-keyring.
+language. The variable also runs every suite against gnome-keyring.
 """
 
 import collections
@@ -26,7 +26,7 @@ def service(request, stage):  # noqa: F811
 
 @pytest.fixture
 def judge(service, record_property):
-    """Compares the outcomes of a suite's tests with the expected ones, and adds them to the table."""
+    """Compares the outcomes of a suite's tests with the expected outcomes, and adds the result to the table."""
 
     def compare(suite, outcomes, output=""):
         by = collections.defaultdict(set)
@@ -35,7 +35,7 @@ def judge(service, record_property):
         counts = [len(outcomes), len(by["passed"]), len(by["failed"]), len(by["skipped"])]
         record_property("suite", [suite.name, suite.version, service.name, *counts, ", ".join(sorted(by["failed"]))])
         if service.name != "latchkeyd":
-            # gnome-keyring is the control. Its failures are in the table, but do not fail the test.
+            # gnome-keyring is the control. Failures of gnome-keyring are in the table, but do not fail the test.
             return
         report = f"{output[-6000:]}\n{service.session.log()[-2000:]}"
         assert by["failed"] - set(suite.failing) == set(), f"failed unexpectedly\n{report}"

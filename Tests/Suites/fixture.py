@@ -1,11 +1,13 @@
-"""Replaces the mock services of libsecret's tests. It forwards their calls to the session's real Secret Service.
+"""Replaces the mock services of libsecret's tests. This program forwards their calls to the session's real Secret
+Service.
 
 The tests name objects by the mock's paths, such as /org/freedesktop/secrets/collection/english/1. This program creates
 the same collections and items in the real service. The real service chooses other paths, so the program translates
-paths in both directions. The program's file name tells which mock it replaces. It prints its bus name, as a mock does,
-and runs until it is killed.
+paths in both directions. The program's file name tells which mock it replaces. The program prints its bus name, as a
+mock does, and runs until it is killed.
 
-SUITES_UNLOCK is a shell command that unlocks everything in the real service. Without it, the program calls a prompt.
+SUITES_UNLOCK is a shell command that unlocks everything in the real service. Without the command, the program calls a
+prompt.
 """
 
 import os
@@ -107,7 +109,7 @@ class Fixture:
         left = [path for path in self._collections() if path not in kept and not path.endswith(("/login", "/session"))]
         if left and "SUITES_UNLOCK" in os.environ:
             subprocess.run(os.environ["SUITES_UNLOCK"], shell=True, check=True, stdout=subprocess.DEVNULL)
-        # One prompt unlocks all of them.
+        # One prompt unlocks all collections.
         self._prompted(ROOT, SERVICE_INTERFACE, "Unlock", "ao", (left,))
         for path in left:
             self._prompted(path, COLLECTION_INTERFACE, "Delete")

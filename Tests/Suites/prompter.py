@@ -1,6 +1,6 @@
 """A system prompter that confirms every question, and answers every request for a password with its argument.
 
-It uses gcr's own code without windows. It ends with the bus.
+The prompter uses gcr's own code without windows. The prompter ends when the bus ends.
 """
 
 import sys

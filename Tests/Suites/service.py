@@ -14,7 +14,7 @@ from support.session import Session, wait_until
 
 
 class Service:
-    """The common part of both services: a session whose user runs the suite's programs."""
+    """The common part of latchkeyd and gnome-keyring: a session whose user runs the suite's programs."""
 
     session: Session
     # A shell command that unlocks every collection without a prompt, if the service has one.

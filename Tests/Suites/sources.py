@@ -30,7 +30,7 @@ def from_pypi(name, version, checksum):
 
 
 def from_debian(package, file, checksum):
-    """A file of a Debian source package. It lies beside the named binary package in the archive."""
+    """A file of a Debian source package. In the archive, the file lies beside the named binary package."""
 
     def download(folder):
         # This uses the mirror of apt, and needs no list of source packages.

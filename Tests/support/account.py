@@ -26,12 +26,12 @@ class Account:
         return self.machine.path(self.folder)
 
     def set_password(self, password):
-        """Changes the password as an administrator. The vault does not hear of it."""
+        """Changes the password as an administrator, without a notice to the vault."""
         self.password = password
         self.machine.root("chpasswd", input=f"{self.name}:{password}\n")
 
     def carry_home(self, other):
-        """Replaces the home of another account with the same number by a copy of this one."""
+        """Replaces the home of another account with the same number by a copy of this home."""
         source, target = (account.machine.path(account.home) for account in (self, other))
         shutil.rmtree(target)
         subprocess.run(["cp", "-a", source, target], check=True)
@@ -88,7 +88,7 @@ class Account:
 
     def graphical_login(self, password=None, display=":5", seat=None):
         """Logs in as a display manager does, and runs a shell in the session on its own terminal. The session has type
-        x11, or wayland if the display is not one of X. It may have a seat."""
+        x11, or wayland if the display is not one of X. The session may have a seat."""
         terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display, *[seat] * bool(seat))
         return self._enter(terminal, password, "greeter: ")
 

@@ -1,7 +1,7 @@
-"""A FIDO2 security key in software. It handles CTAPHID packets of 64 bytes, and above them CTAP 2.0 with clientPIN
+"""A FIDO2 security key in software. The key handles CTAPHID packets of 64 bytes, and above them CTAP 2.0 with clientPIN
 (protocol 1), hmac-secret and credProtect.
 
-The packets come over a socket, to which Shims/authenticator.c connects libfido2. In Tests/Machine they come from
+The packets come over a socket, to which Shims/authenticator.c connects libfido2. In Tests/Machine the packets come from
 /dev/uhid.
 """
 

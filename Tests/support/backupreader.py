@@ -29,7 +29,7 @@ SEALING = {6: 0, 7: 0, 8: 0, 9: 1, 10: 1, 11: 3}
 
 @dataclasses.dataclass
 class Item:
-    """An item. Label, attributes and secret are None if they are bound to another device."""
+    """An item. Label, attributes and secret are None if another device's key protects them."""
 
     collection: int
     accessibility: str

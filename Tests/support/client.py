@@ -14,8 +14,8 @@ class Refused(Exception):
 
 
 class SecretClient:
-    """One connection to the session's bus. The methods of secretclient.py's Client are methods here. Each returns a
-    dictionary, or raises Refused."""
+    """One connection to the session's bus. The methods of secretclient.py's Client are methods here. Each method
+    returns a dictionary, or raises Refused."""
 
     def __init__(self, session):
         self._process = session.start(

@@ -1,7 +1,7 @@
 """Programs that tests build with Swift: those of the repository, and packages that depend on the repository.
 
-All of them are built in the repository's `.build`, because `swift test` may have compiled the modules there already.
-SwiftPM reuses them for another root package.
+All programs are built in the repository's `.build`, because `swift test` may have compiled the modules there already.
+SwiftPM reuses compiled modules for another root package.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ SCRATCH = REPOSITORY / ".build"
 
 
 def build(package, *options, anew=()):
-    """Builds a package. If pytest-xdist runs several workers, one of them makes the build for all.
+    """Builds a package. If pytest-xdist runs several workers, one worker makes the build for all.
 
     `anew` names targets that are always compiled again. Only the worker that builds removes their objects."""
     SCRATCH.mkdir(exist_ok=True)
@@ -43,7 +43,7 @@ def objects_of(targets):
 
 
 def _build(package, options):
-    # SwiftPM caches its plan, and would use it for the next package in the same folder.
+    # SwiftPM caches its plan, and would use the plan for the next package in the same folder.
     command = ["swift", "build", "--disable-build-manifest-caching", "--package-path", package, "--scratch-path", SCRATCH]
     try:
         done = subprocess.run(

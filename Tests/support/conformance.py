@@ -3,8 +3,8 @@
 A row is a list of calls, each with the expected status and result. All rows of a state share one session, one daemon
 and one program.
 
-Each row has its own access group, which its calls use unless they name another one. So a row does not see the items of
-other rows. Before the rows of a state begin, the world adds the items that the rows need, while the vault is unlocked.
+Each row has its own access group, which the row's calls use by default. So a row does not see the items of other rows.
+Before the rows of a state begin, the world adds the items that the rows need, while the vault is unlocked.
 """
 
 import contextlib

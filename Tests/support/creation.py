@@ -18,8 +18,8 @@ VECTORS = pathlib.Path(__file__).resolve().parents[1] / "KeybagTests/Vectors"
 def _format():
     """The implementation of FORMAT.md that generated the test vectors, here with real random numbers.
 
-    All vaults of a run have the same salt, so a run computes Argon2id once for each password. That saves a fifth of a
-    session's time. Each vault still has new identifiers, keys and nonces."""
+    All vaults of a run have the same salt, so a run computes Argon2id once for each password. The common salt saves a
+    fifth of a session's time. Each vault still has new identifiers, keys and nonces."""
     specification = importlib.util.spec_from_file_location("format", VECTORS / "generate_keybags.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
@@ -39,7 +39,7 @@ def keybag(password, passes=3, memory=32 * MIB):
 
 
 def create_vault(session):
-    """Creates such a vault in the session, before any login."""
+    """Creates a vault with minimal cost in the session, before any login."""
     session.vault.mkdir(mode=0o700)
     file = session.vault / "keybag"
     file.write_bytes(keybag(session.password))

@@ -63,5 +63,5 @@ class Crossing:
 
 
 def pieces(secret, size=8):
-    """Pieces of a secret. At least one of them is whole in any larger part of the secret."""
+    """Pieces of a secret. Any larger part of the secret contains at least one whole piece."""
     return [secret[at : at + size] for at in range(0, max(len(secret) - size, 0) + 1, size)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from support.machine import INSIDE, Unavailable
 
 # The packages that a login needs, and the dependencies of Latchkey's packages. A running system has no network to fetch
-# them.
+# packages.
 SYSTEM = (
     "systemd systemd-sysv dbus dbus-user-session libpam-systemd libpam-runtime init-system-helpers debconf login passwd "
     "mawk procps openssh-server openssh-client pamtester libsecret-tools "

@@ -112,7 +112,7 @@ class Dialog:
     # MARK: the person
 
     def answer(self, *texts):
-        """Types the answers, each into a field. If the window appeared too late, types them again."""
+        """Types the answers, each into a field. If the window appeared too late, types the answers again."""
         self._act(lambda: (self.fill(*texts), self._do("key", "Return")))
 
     def answer_in_vain(self, *texts):

@@ -1,4 +1,5 @@
-"""A screen for programs with windows. Its X server belongs to the test's session, and ends with it."""
+"""A screen for programs with windows. The screen's X server belongs to the test's session, and ends with the session.
+"""
 
 import os
 import pathlib

@@ -20,7 +20,8 @@ def name_of(path):
 
 
 def examples(text):
-    """The lines of a document's examples, and the code in its sentences. Such code may continue in the next line."""
+    """The lines of a document's examples, and the code in its sentences. The code of a sentence may continue in the
+    next line."""
     fenced = re.findall(r"^ *```.*\n((?:(?! *```).*\n)*)", text, re.M)
     return (
         [line for block in fenced for line in block.splitlines()]

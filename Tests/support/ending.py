@@ -27,7 +27,8 @@ def _ptrace(request, pid, data):
 
 def end(pid, number, needles, looked=lambda: None):
     """Ends a process by a signal, and calls `looked` after the first search of its memory. Returns the needles in
-    memory when the signal arrives, those in memory at the end, and the signal that ended the process (0 for none)."""
+    memory at the arrival of the signal, the needles in memory at the end, and the signal that ended the process (0 for
+    none)."""
     before = None
     ignored = int(re.search(r"SigIgn:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())[1], 16)
     assert not ignored >> number - 1 & 1, "it ignores the signal, and would not end"

@@ -1,6 +1,6 @@
 """Additions to the report of a failed test: a journal, a screen, a log.
 
-An error while they are collected becomes a line of the report. A hanging container must not make the report hang. No
+An error during the collection becomes a line of the report. A hanging container must not make the report hang. No
 exception may leave this module, because pytest would end the whole worker.
 """
 

@@ -1,8 +1,8 @@
 """Faults at every step: the program is killed before its n-th change of a file, or has no more room from then on.
 
 A preloaded library (Shims/faults.c) counts the changes. The tests arm it while the program runs, so that it counts only
-the changes of the tested operation. `FaultySession` is a session with such a daemon, and `everywhere` goes through all
-steps.
+the changes of the tested operation. `FaultySession` is a session whose daemon has the library, and `everywhere` goes
+through all steps.
 """
 
 import mmap
@@ -159,8 +159,8 @@ def everywhere(session, fault, prepare, act, check, faults=None, recover=lambda:
     """Runs `act` repeatedly. Each time, the fault comes one change later, until the fault does not happen any more.
 
     `prepare` makes the state before the operation, and its result goes to the other functions. `act` returns whether
-    the program reported success. It may also report a failure. Then `check(prepared, acknowledged)` examines the daemon
-    that had no room, and a new daemon. Returns the number of faults.
+    the program reported success. The program may also report a failure. Then `check(prepared, acknowledged)` examines
+    the daemon that had no room, and a new daemon. Returns the number of faults.
 
     `faults` may belong to another program than the daemon, which `recover` restarts."""
     faults = faults or session.faults

@@ -89,7 +89,7 @@ def flood(service, *kinds):
 
 def ask(service, packet):
     """Makes one request as latchkeyd does, on a connection of its own. If the service dropped the connection unread,
-    tries again on another one."""
+    tries again on another connection."""
     while True:
         with Peer(service.path, HONEST) as peer:
             try:

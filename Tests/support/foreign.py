@@ -14,7 +14,7 @@ PASSWORD = "the keyring's own password"
 NAME = "org.freedesktop.secrets"
 
 # Reads a provider as any libsecret program does, without the collection that ends with the session. One encrypted
-# session with KWallet in 128 fails (see PLAIN_SECRETSTORAGE), so the program tries five.
+# session with KWallet in 128 fails (see PLAIN_SECRETSTORAGE), so the program tries five sessions.
 READER = """
 import base64, json, sys
 import gi
@@ -42,7 +42,7 @@ for left in range(4, -1, -1):
 print(json.dumps(found))
 """
 # SecretStorage without encryption. KWallet refuses a public key that begins with a zero byte, which SecretStorage
-# strips. It also strips such bytes from a shared secret. So one encrypted session in 128 fails.
+# strips. KWallet also strips leading zero bytes from a shared secret. So one encrypted session in 128 fails.
 PLAIN_SECRETSTORAGE = """
 import secretstorage, secretstorage.dhcrypto, secretstorage.util
 def plain(connection):
@@ -226,8 +226,8 @@ class KWallet(OtherHome):
         self.run("/usr/bin/python3", "-c", KWALLET_WRITER, input=json.dumps(entries), check=True, timeout=300)
 
 
-# A database whose second group is a collection of the Secret Service. The same identifier is in Base64 in one place,
-# and in braces in the other.
+# A database whose second group is a collection of the Secret Service. The identifier occurs twice: once in Base64, and
+# once in braces.
 KEEPASSXC_XML = """<?xml version="1.0" encoding="UTF-8"?><KeePassFile><Meta><CustomData><Item><Key>FDO_SECRETS_EXPOSED_GROUP</Key>
 <Value>{01010101-0101-0101-0101-010101010101}</Value></Item></CustomData></Meta><Root><Group><UUID>AgICAgICAgICAgICAgICAg==</UUID>
 <Name>Passwords</Name><Group><UUID>AQEBAQEBAQEBAQEBAQEBAQ==</UUID><Name>Programs</Name></Group></Group></Root></KeePassFile>"""

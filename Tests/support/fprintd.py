@@ -1,8 +1,8 @@
 """A session's system bus with a stand-in for fprintd. The test chooses the enrolled fingers.
 
 Tests/Desktop has the real fprintd, with libfprint's virtual reader. As a program, `fprintd.py STATE` owns the name on
-the bus in DBUS_SYSTEM_BUS_ADDRESS. It reads the file STATE for each call. The sizes of STATE.asked and STATE.answered
-are the numbers of calls and answers.
+the bus in DBUS_SYSTEM_BUS_ADDRESS. The program reads the file STATE for each call. The sizes of STATE.asked and
+STATE.answered are the numbers of calls and answers.
 """
 
 import json

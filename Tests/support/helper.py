@@ -1,7 +1,7 @@
 """The protocol of latchkey-derive, read from the C headers of the programs: Sources/C/CHelper/.
 
-Operations, results and flags are also constants of this module. They have the names of the header, in capitals, such as
-CREATE_VAULT.
+Operations, results and flags are also constants of this module. The constants have the names of the header, in
+capitals, such as CREATE_VAULT.
 """
 
 import re

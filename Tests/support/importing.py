@@ -98,8 +98,8 @@ def kept(session):
 
 @contextlib.contextmanager
 def gpg_home(session, passphrase=""):
-    """A home folder of GPG with a key. If the passphrase is empty, no prompt asks for it. The path must be short,
-    because it contains the agent's socket."""
+    """A home folder of GPG with a key. With an empty passphrase, no prompt appears. The folder contains the agent's
+    socket, so its path must be short."""
     home = session.root / "gpg"
     home.mkdir(mode=0o700)
     os.chown(home, session.uid, session.gid)

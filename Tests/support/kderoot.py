@@ -1,5 +1,4 @@
-"""Roots of other Debian releases, for the KDE programs of these releases. Such a program shares a session's files and
-bus.
+"""Roots of other Debian releases, for the KDE programs of these releases. The programs share a session's files and bus.
 """
 
 import contextlib
@@ -53,7 +52,7 @@ def command_in(root, session, *command, env=None):
 
 
 def entrance(root, session):
-    """The same with the caller's environment. The words come before the command."""
+    """The first words of `command_in`, for callers that set the environment themselves."""
     return ["chroot", f"--userspec={session.uid}:{session.gid}", str(root)]
 
 

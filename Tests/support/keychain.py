@@ -151,7 +151,8 @@ def prompt(peer, path, passphrase=None, **texts):
 
 
 class Windows:
-    """A pinentry that records its texts, and gives the prepared answers. It can also agree to all other windows."""
+    """A pinentry that records its texts, and gives the prepared answers. The pinentry can also agree to all other
+    windows."""
 
     PROGRAM = """#!/bin/sh
 exec 3>>"$0.shown"

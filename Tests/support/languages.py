@@ -1,7 +1,7 @@
 """Artificial languages, made from po/latchkey.pot. Each has a translation of every message.
 
-MARKED replaces English letters by others of the same shape, so that untranslated text stands out. RIGHT_TO_LEFT has
-Arabic letters, and IDEOGRAPHIC has Japanese ones. Values stay unchanged.
+MARKED replaces English letters by similar letters, so that untranslated text stands out. RIGHT_TO_LEFT has Arabic
+letters, and IDEOGRAPHIC has Japanese characters. Values stay unchanged.
 """
 
 import importlib.machinery
@@ -38,7 +38,7 @@ MARKED = "en_XA", letters("ȧƀƈḓḗƒɠħīĵķŀḿƞǿƥɋřşŧŭṽẇ�
 RIGHT_TO_LEFT = "ar_XB", letters("ابتثجحخدذرزسشصضطظعغفقكلمنه")
 IDEOGRAPHIC = "ja_XC", letters("アイウエオカキクケコサシスセソ日本語文字鍵金庫秘密開閉")
 
-# Other letters of the same two scripts. If both look the same on the screen, the font has none of them.
+# Other letters of the same two scripts. If both forms look the same on the screen, the font lacks these letters.
 SHIFTED = {
     RIGHT_TO_LEFT[0]: ("ar_XD", letters("هنملكقفغعظطضصشسزرذدخحجثتبا")),
     IDEOGRAPHIC[0]: ("ja_XE", letters("閉開密秘庫金鍵字文語本日ソセスシサコケクキカオエウイア")),
@@ -85,7 +85,8 @@ def speaking(language):
 
 
 def english(shown, *values):
-    """The words in a text that are still English, without those of the values. The longest values are removed first."""
+    """The words in a text that are still English, without the words of the values. The longest values are removed
+    first."""
     for value in sorted(values, key=len, reverse=True):
         shown = shown.replace(value, " ")
     return [word for word in re.findall(r"[A-Za-z][A-Za-z']+", shown)]

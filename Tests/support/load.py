@@ -1,8 +1,8 @@
-"""Clients that work on one vault at the same time. They record the answers, so that after a kill the tests know the
-possible contents of the vault.
+"""Clients that work on one vault at the same time. The clients record the answers, so that after a kill the tests know
+the possible contents of the vault.
 
-Every client has its own names of items. So it knows the possible states of each item. That is the last acknowledged
-state. If the daemon died before an answer, it may also be the requested state.
+Every client has its own names of items. So each client knows the possible states of its items. An item has the last
+acknowledged state. If the daemon died before an answer, the item may also have the requested state.
 """
 
 import hashlib
@@ -20,7 +20,8 @@ from support.restoring import Restoring
 WORKERS, NAMES, RESTORED = 4, 20, 30
 # The daemon died before it answered, so it may have done the request or not.
 IN_DOUBT = {"org.freedesktop.DBus.Error." + name for name in ("NoReply", "ServiceUnknown", "NameHasNoOwner")}
-# The same at the control socket. While a new daemon replaces the old socket, its file may be missing for a moment.
+# These errors mean the same at the control socket. While a new daemon replaces the old socket, its file may be missing
+# for a moment.
 DIED = (ConnectionError, FileNotFoundError)
 ABSENT = None
 

@@ -1,8 +1,8 @@
-"""A stand-in for logind on a session's system bus. It has one session, whose screen can lock, and a machine that can
-sleep.
+"""A stand-in for logind on a session's system bus. The stand-in has one session, whose screen can lock, and a machine
+that can sleep.
 
 Tests/Desktop and Tests/Machine have the real logind. The stand-in answers on its own thread, so a waiting test does not
-block it.
+block the stand-in.
 """
 
 import os

@@ -2,7 +2,7 @@
 one.
 
 Only the kernel is shared, and everything else is real: the network, users, PAM, logind, user managers and session
-buses. All mounts belong to a mount namespace of the test process, so they always end with that process.
+buses. All mounts belong to a mount namespace of the test process, so the mounts always end with that process.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ NAME = "latchkey-desktop"
 # changes.
 TEST_ROOT = Path("/run/testroot")
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
-# The packages that the machine needs. The tests' root has all of them. In another root, missing packages are installed
-# into the machine.
+# The packages that the machine needs. The tests' root has all these packages. In another root, missing packages are
+# installed into the machine.
 PACKAGES = (
     "dbus dbus-user-session libpam-systemd openssh-server openssh-client pamtester libsecret-tools python3-gi "
     "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd sudo cron "
@@ -41,8 +41,8 @@ class Unavailable(Exception):
 
 
 def or_skip(make):
-    """The result of `make()`. If no system can boot, the test is skipped. In CI the test fails, because there it must
-    run."""
+    """The result of `make()`. If no system can boot, the test is skipped. In CI the test fails, because it must run in
+    CI."""
     try:
         return make()
     except Unavailable as why:
@@ -97,7 +97,7 @@ def end(name):
 
 
 def remove_leftovers():
-    """Removes the traces of killed test processes. Their mounts have ended with them."""
+    """Removes the traces of killed test processes. The mounts have ended with the processes."""
     for folder in Path("/tmp").glob(f"{NAME}-*"):
         pid = folder.name.removeprefix(f"{NAME}-").split("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
@@ -108,8 +108,8 @@ def remove_leftovers():
 
 
 class Machine:
-    """One system. It starts on the files of `below`, a machine that is not running. Or it starts on the folder `root`,
-    by default the tests' root or this machine's. Its changes stay in its own overlay."""
+    """One system. The system starts on the files of `below`, a machine that is not running. Without `below`, the system
+    starts on the folder `root`, by default the tests' root or this machine's. All changes stay in an overlay."""
 
     count = 0
 
@@ -317,8 +317,7 @@ class Machine:
         raise ProcessLookupError(inner)
 
     def await_helpers(self):
-        """Waits for the background work of a login that did not wait. A test with a hanging helper must end it itself.
-        """
+        """Waits for the helpers of a login that returned early. A test with a hanging helper must end it itself."""
         limit = Limit(20)
         while self._has_helper() and not limit.is_over:
             time.sleep(0.05)
@@ -339,7 +338,7 @@ class Machine:
         return re.search(r"-- cursor: (.*)", shown)[1]
 
     def journal(self, cursor, program=None):
-        """The journal's lines after a cursor, perhaps only those of one program."""
+        """The journal's lines after a cursor, perhaps only the lines of one program."""
         self.root("journalctl", "--sync")
         # The filter is not journalctl's own, which drops the first matching line after a cursor.
         lines = self.root("journalctl", "-q", "--no-pager", f"--after-cursor={cursor}").stdout.splitlines()

@@ -13,7 +13,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "find.c"
 
 CHUNK = 4 << 20
-# The search looks for pieces of this size. So it also finds a freed key whose beginning was overwritten.
+# The search looks for pieces of this size. So the search also finds a freed key whose beginning was overwritten.
 PIECE = 16
 # The search reports at most this many places for each needle.
 ENOUGH = 100

@@ -22,7 +22,8 @@ def know_the_first(session):
 
 
 class Notifications:
-    """`shown` has title and text of each notification. `closed` has the numbers (from 1) of the withdrawn ones."""
+    """`shown` has title and text of each notification. `closed` has the numbers (from 1) of the withdrawn
+    notifications."""
 
     def __init__(self, session):
         self.peer, self.shown, self.closed = Peer(session), [], []
@@ -51,7 +52,7 @@ class Notifications:
         self.peer.bus.flush_sync(None)
 
     def look(self):
-        """All notifications so far. The daemon answers a call only after it has sent them."""
+        """All notifications so far. The daemon sends earlier notifications before it answers a call."""
         self.peer.get("/org/latchkey/vault", "org.latchkey.Vault", "State")
         context = GLib.MainContext.default()
         while context.iteration(False):

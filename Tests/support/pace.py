@@ -1,6 +1,6 @@
 """The time limits of all tests.
 
-A limit turns a hang into an error message. It does not demand any speed, so it scales with the machine. Write
+A limit turns a hang into an error message. A limit does not demand any speed, so it scales with the machine. Write
 `seconds(10)` for work that takes much less than 10 s on a quiet machine. Write `Limit(10)` for a loop that waits.
 """
 
@@ -20,7 +20,8 @@ _measured = (-FRESH, 1.0)
 
 
 def _work():
-    """The elapsed time of a fixed amount of work. It grows on a slow machine, under a quota, and beside other work."""
+    """The elapsed time of a fixed amount of work. The time grows on a slow machine, under a quota, and beside other
+    work."""
     block, begun = bytes(1 << 20), time.monotonic()
     for _ in range(BLOCKS):
         hashlib.sha256(block).digest()

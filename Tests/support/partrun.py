@@ -30,7 +30,7 @@ class Failure:
 
 
 class PartRun:
-    """A part's process. Its output goes to a file, and `finish` reads the result only from files."""
+    """A part's process. The process's output goes to a file, and `finish` reads the result only from files."""
 
     def __init__(self, part, select, only=(), suffix=""):
         self.part, self.only = part, only
@@ -65,7 +65,7 @@ class PartRun:
             stdout=self.log.open("w"), stderr=subprocess.STDOUT, start_new_session=True)
 
     def command_line(self):
-        """The program and its arguments. They include the tests' root if the part runs there."""
+        """The program and its arguments. If the part runs in the tests' root, the command includes that root."""
         if self.is_pytest:
             tests = self.only or [f"Tests/{name}" for name in self.part.tests]
             workers = min(self.part.workers, max(len(self.only), 1)) if self.only else self.part.workers
@@ -186,8 +186,8 @@ class PartRun:
                 yield json.loads(line)
 
     def _read_swift(self, output):
-        """The same from Swift Testing's own record. Its printed output is not reliable, because the text of a test may
-        precede a line."""
+        """Counts outcomes from Swift Testing's own record. Swift Testing's printed output is not reliable, because the
+        text of a test may precede a line."""
         names, begun, told, failed = {}, set(), set(), {}
         for line in self._lines():
             payload = line["payload"]

@@ -10,7 +10,7 @@ import dataclasses
 GATE = "gate"
 PYTEST = ("/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q")
 
-# The tests of a file share sessions. If one worker runs all of them, each session is made only once.
+# The tests of a file share sessions. If one worker runs all tests of a file, each session is made only once.
 BY_FILE = ("--dist", "loadfile")
 CLIENT = ("Sources/Programs/latchkey/", "Sources/Tools/ForeignKeyrings/", "Sources/Wire/", "Sources/System/")
 PROMPTS = (
@@ -40,7 +40,8 @@ class Part:
     sources: tuple[str, ...] = ()
     # The number of tests that run in parallel on two cores. Most tests wait for other processes.
     workers: int = 1
-    # Whether the part has only the tests with its marker. Otherwise it has all tests in its folders.
+    # Whether the part has only the tests that are marked with its name. Otherwise the part has all tests in its
+    # folders.
     marked: bool = False
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()

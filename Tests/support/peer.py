@@ -75,7 +75,8 @@ class Peer:
         self.name = self.bus.get_unique_name()
         self.signals = []
         self._plain = None
-        # This covers signals to all and to this peer alone. The bus delivers the latter without a match rule.
+        # The subscription covers broadcasts and signals to this peer. The bus delivers a signal to one peer without a
+        # match rule.
         self.bus.signal_subscribe(SECRETS, None, None, None, None, Gio.DBusSignalFlags.NONE, self._heard)
         self.bus.call_sync(
             "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId", None, None, 0, 10000, None
@@ -163,7 +164,7 @@ class Peer:
 
     def property_changes(self, path):
         """All changed values and invalidated names at the path, from all signals so far."""
-        # The daemon answers this call after it has sent all earlier signals, so they have arrived on any machine.
+        # The daemon answers this call after it has sent all earlier signals, so the signals have arrived by now.
         self.call(ROOT, "org.freedesktop.DBus.Peer", "Ping")
         changed, invalidated = {}, set()
         for where, _, member, arguments in self.listen(0.2):

@@ -104,7 +104,7 @@ def retrieve(peer, application):
 
 
 def lock_everything(peer):
-    """Locks every collection, as Seahorse and `secret-tool lock` do. Returns the locked ones."""
+    """Locks every collection, as Seahorse and `secret-tool lock` do. Returns the locked collections."""
     collections = peer.get(ROOT, SERVICE, "Collections")
     locked, prompt = peer.call(ROOT, SERVICE, "Lock", "(ao)", collections)
     assert prompt == NOTHING

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A sandboxed application that asks the Secret portal for its secret, as libsecret does in a Flatpak.
 
-It prints the handle of its request, then the response and the secret in hexadecimal. With `close`, it closes the
-request when a line arrives on standard input. Debian: python3-jeepney.
+The program prints the handle of its request, then the response and the secret in hexadecimal. With `close`, the program
+closes the request when a line arrives on standard input. Debian: python3-jeepney.
 """
 
 import os

@@ -22,7 +22,7 @@ AUTH_FAILED = -25293
 DUPLICATE = -25299
 NOT_FOUND = -25300
 NOT_ALLOWED = -25308
-# Longer than any call takes that does not wait for a person.
+# The timeout of a call that does not wait for a person.
 TIMEOUT = 30.0
 
 FAIL = {"u_AuthUI": "u_AuthUIF"}
@@ -57,7 +57,7 @@ def internet(server="example.com", account="anna", **more):
 
 @pytest.fixture(scope="session")
 def keychain_caller():
-    """The path of the program. LATCHKEY_CALLER may name an existing one."""
+    """The path of the program. LATCHKEY_CALLER may name an existing program."""
     options = {}
     if "LATCHKEY_CALLER" in os.environ:
         options["built"] = pathlib.Path(os.environ["LATCHKEY_CALLER"]).parent

@@ -278,7 +278,7 @@ class SessionBus:
 
 
 class Plasma:
-    """A stand-in for ksecretprompter. It opens its window at once, and acts for the person.
+    """A stand-in for ksecretprompter. The stand-in opens its window at once, and acts for the person.
 
     `steps` are the person's actions, one for each time that the window waits: a password, REJECT, CLOSE, or WAIT."""
 

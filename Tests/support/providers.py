@@ -33,8 +33,8 @@ START_AGAIN = "start KeePassXC again"
 
 class Former:
     """The former provider: its process, its start in a session, its end at logout, and the step that `--back` leaves to
-    the person. Also whether it waits for a name that another program owns, whether it then keeps its settings, and
-    whether the session has an ssh agent from it."""
+    the person. Also whether the provider waits for a name that another program owns, whether the provider then keeps
+    its settings, and whether its ssh agent runs in the session."""
 
     def __init__(self, program, begin, end="true", left="", waits=False, bears_others=True, without=frozenset(), has_agent=False):
         self.program, self.begin, self.end, self.left = program, begin, end, left
@@ -53,7 +53,7 @@ class Former:
         account.await_end()
 
 
-# A link to the file by which the bus starts gnome-keyring. It is needed if the usual file is missing.
+# A link to the file by which the bus starts gnome-keyring. The link is needed if the usual file is missing.
 BUS_LINK = {"/.local/share/dbus-1/services/org.freedesktop.secrets.service"}
 
 
@@ -115,8 +115,8 @@ def agents(session, former):
 
 
 def logins(account, owner, former, count, look=lambda session: None):
-    """Makes this many logins. Each must have the same single owner of the name, and the same keys in the agents. `look`
-    may check more."""
+    """Makes this many logins. Each login must show the same single owner of the name, and the same keys in the agents.
+    `look` may check more."""
     seen = set()
     for _ in range(count):
         with former.running(account) as session:
@@ -143,7 +143,7 @@ def take_over(account, former, first=True):
 
 
 def hand_back(account, former, before):
-    """Switches back, and compares the files with those before."""
+    """Switches back, and compares the files before and after."""
     with former.running(account) as session:
         done = switch(session, account, "--back", status=4 if former.left else 0)
         assert all(former.left in line for line in done["left"])

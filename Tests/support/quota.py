@@ -8,8 +8,8 @@ from support.pace import Limit
 
 
 def _hierarchy():
-    """The folder for limited groups, and the file with its text for a percentage. None if the machine has no such
-    folder."""
+    """The folder for limited groups, and the file with its text for a percentage. The result is None if the machine has
+    no such folder."""
     for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, options, *_ = line.split()
         folder = pathlib.Path(where)
@@ -34,7 +34,7 @@ class Quota:
         (self.folder / name).write_text(text(percent))
 
     def join(self):
-        """Moves the calling process into the group. Its later children are in the group too."""
+        """Moves the calling process into the group. Later children of the process are in the group too."""
         (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def close(self):

@@ -9,7 +9,7 @@ class Report:
         self.parts, self.second_tries, self.failures, self.remarks = [], [], [], []
 
     def ended(self, run):
-        """Reports an ended part. Its numbers appear now, and its failures at the end."""
+        """Reports an ended part. The part's numbers appear now, and its failures at the end."""
         counts = f"{run.passed} passed, {run.failed} failed" + (f", {run.skipped} skipped" if run.skipped else "")
         self.show(f"{run.part.name:12} {counts}, {minutes(run.seconds)}, processor {minutes(run.processor)}")
         for failure in run.failures:

@@ -23,8 +23,8 @@ class Restoring:
         self._key = key
 
     def run(self, session):
-        """Restores the backup. Its secrets replace different ones in the vault. Returns whether the daemon reported
-        success."""
+        """Restores the backup. The backup's secrets replace different secrets in the vault. Returns whether the daemon
+        reported success."""
         control, helper = Control(session, user=False), Control(session, user=False)
         try:
             prompt = control.ask(packet(BEGIN_RESTORE, bytes([TAKING_THEIRS]) + self._header))

@@ -33,11 +33,11 @@ def installed():
 
 
 class Schedule:
-    """A run of several parts. It goes on after failures."""
+    """A run of several parts. The run goes on after failures."""
 
     def __init__(self, parts, select=None, deadline=None, second_tries=False, at_a_time=AT_A_TIME):
-        # `select` chooses tests of a part's folders. Without it, the part runs the tests with its own marker, or all
-        # tests.
+        # `select` chooses tests of a part's folders. Without `select`, a part runs the tests with its own marker, or
+        # all tests.
         self.waiting = list(parts)
         self.select, self.deadline, self.second_tries, self.at_a_time = select, deadline, second_tries, at_a_time
         self.running, self.left = [], []

@@ -1,8 +1,8 @@
 """Second tries. A failed test of other people's programs runs once more, and the report names it.
 
-`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test with such a line gets no other second try,
-because a second failure within 20 runs needs an explanation. Remove the line when you have the explanation. Nobody
-counts the runs. So a line counts until somebody removes it, or until it is 30 days old, which is longer.
+`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test with a line gets no further second try, because
+a second failure within 20 runs needs an explanation. Remove the line when you have the explanation. Nobody counts the
+runs. So a line counts until somebody removes it, or until it is 30 days old, which is longer.
 """
 
 import datetime
@@ -50,7 +50,7 @@ def allowed(failures):
 
 
 class Load:
-    """Puts as much load beside a second try as there was beside the first one: a computing process for each processor,
+    """Puts as much load beside a second try as there was beside the first try: a computing process for each processor,
     and a process that writes to the disk."""
 
     COMPUTES = "while True: sum(range(10000))"

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A client of the Secret Service with its own cryptography for transport sessions. It reveals the session keys.
+"""A client of the Secret Service with its own cryptography for transport sessions. The client reveals the session keys.
 
-Each line of standard input is a request, a JSON object with "do". For each it prints a line of JSON: the result, or
-{"error": NAME}. Large secrets do not travel on these lines, because a secret is a text that is repeated up to a size.
-Debian: python3-jeepney, python3-cryptography.
+Each line of standard input is a request, a JSON object with "do". For each request the client prints a line of JSON:
+the result, or {"error": NAME}. Large secrets do not travel on these lines, because a secret is a text that is repeated
+up to a size. Debian: python3-jeepney, python3-cryptography.
 """
 
 import hashlib

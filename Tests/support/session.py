@@ -28,7 +28,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Session:
-    """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
+    """A throw-away session. The session's processes are children of a `throwaway` command, which ends with `close`."""
 
     def __init__(self, stage, below="/tmp", user="nobody"):
         self.stage = stage
@@ -67,7 +67,7 @@ class Session:
     # MARK: commands
 
     def start(self, *command, **options):
-        """Starts a process of the session's user, as subprocess.Popen does. The caller ends it."""
+        """Starts a process of the session's user, as subprocess.Popen does. The caller ends the process."""
         if os.getuid() != self.uid:
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         options = {"env": self.environment, "cwd": self.home, "umask": 0o022} | options
@@ -90,7 +90,7 @@ class Session:
 
     def lend(self, program, *imported):
         """Copies a program of this package, and the files that it imports, to a place that the session's user can read.
-        Returns its path."""
+        Returns the path of the copy."""
         folder = self.root / "support"
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
@@ -136,14 +136,13 @@ class Session:
 
     @staticmethod
     def await_helpers():
-        """Waits for the background work of a login that did not wait. A test with a hanging helper must end it itself.
-        """
+        """Waits for the helpers of a login that returned early. A test with a hanging helper must end it itself."""
         limit = Limit(20)
         while any(is_at_work(process) for process in own_children()) and not limit.is_over:
             time.sleep(0.02)
 
     def set_password(self, password):
-        """Changes only the password that PAM accepts. The vault does not hear of it."""
+        """Changes only the password that PAM accepts, without a notice to the vault."""
         hashed = subprocess.run(
             ["openssl", "passwd", "-6", "-stdin"], input=password, stdout=subprocess.PIPE, text=True, check=True
         )
@@ -155,7 +154,7 @@ class Session:
         (self.root / "shadow").write_text(f"{self.user}:{field}:20000:0:99999:7:::\n")
 
     def change_token(self, old, new):
-        """Changes the vault's password as passwd(1) does when it has both passwords. PAM's own password stays."""
+        """Changes the vault's password as passwd(1) does when it knows both passwords. PAM's own password stays."""
         return self._pamtester("passwd", self.user, "chauthtok", PAM_OLDAUTHTOK=old, PAM_AUTHTOK=new)
 
     # MARK: secrets
@@ -176,7 +175,7 @@ class Session:
         return settled(self.status_now)
 
     def status_now(self):
-        """The same at once, for tests whose service does not answer."""
+        """Like `status`, but at once, for tests whose service does not answer."""
         return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
 
     def owner(self, name):
@@ -256,7 +255,8 @@ def is_alive(process):
 
 
 def wait_until(condition, what, timeout=TIMEOUT):
-    """Waits until the condition holds. Fails after `timeout` seconds on a quiet machine, and later on a busy one."""
+    """Waits until the condition holds. Fails after `timeout` seconds on a quiet machine, and later on a busy machine.
+    """
     limit = Limit(timeout)
     while not condition():
         assert not limit.is_over, f"waited {limit.seconds:.0f} s for {what}"

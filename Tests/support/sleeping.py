@@ -1,5 +1,5 @@
-"""The sleep of a booted system. Its real logind announces sleep, and waits for programs with a delay lock. A script
-plays the kernel's part, because a container's processes cannot put the machine to sleep.
+"""The sleep of a booted system. The system's real logind announces sleep, and waits for programs with a delay lock. A
+script plays the kernel's part, because a container's processes cannot put the machine to sleep.
 """
 
 import subprocess

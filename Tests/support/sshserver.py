@@ -9,7 +9,7 @@ SSHD = "/usr/sbin/sshd"
 
 
 class Server:
-    """An sshd of the session's user, with its own host key. Each connection starts a new one."""
+    """An sshd of the session's user, with its own host key. Each connection starts a new sshd."""
 
     def __init__(self, agent, name):  # noqa: F811
         self.agent, self.name = agent, name

@@ -171,7 +171,7 @@ class Daemon:
 
     def hang_up(self):
         """Ends all connections, and returns when all are closed. Otherwise a client that gets a signal for each event
-        could get another one for the close after the shutdown."""
+        could get another event for the close after the shutdown."""
         for connection, thread in list(self._connections.items()):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A provider with one item. It strips the leading zeros of a shared secret, as KWallet does. It chooses its keys so
-that of every two sessions the first has such zeros and the second has none. It prints each opening and closing.
+"""A provider with one item. The provider strips the leading zeros of a shared secret, as KWallet does. It chooses its
+keys so that only the first of every two sessions has such zeros. It prints each opening and closing of a session.
 
 Debian: python3-gi, python3-cryptography.
 """

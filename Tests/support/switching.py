@@ -24,7 +24,7 @@ def queue(session):
 
 
 def await_owner(session, owner):
-    """Waits until this program is the only one in the queue. None means that the queue is empty."""
+    """Waits until this program is the only one in the queue. `None` waits for an empty queue."""
     eventually(lambda: queue(session) == ([owner] if owner else []), 20, f"{owner} alone, not {queue(session)}")
 
 
@@ -53,7 +53,7 @@ def switch(session, account, *options, status=0):
 
 @contextlib.contextmanager
 def away(machine, *patterns):
-    """Removes some files of a system for a while, as if no package had installed them."""
+    """Removes some files of a system for a while, as if no package had installed these files."""
     top = machine.path("/")
     moved = [path for pattern in patterns for path in top.glob(pattern.lstrip("/"))]
     assert moved, patterns

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """unerased [--kept] PROGRAM: makes latchkey-derive leave Argon2id's memory unerased, as the control of a memory scan.
 
-It renames the program's own mmap and munmap, so that libsodium finds libc's functions. Nothing else changes. The kernel
-gives the last freed page to the next process that needs one, and that page has the block that leads to the key. With
---kept, the program's munmap does nothing instead, so the memory exists until the process ends.
+unerased renames the program's own mmap and munmap, so that libsodium finds libc's functions. Nothing else changes. The
+kernel gives the last freed page to the next process that needs one, and that page has the block that leads to the key.
+With --kept, the program's munmap does nothing instead, so the memory exists until the process ends.
 """
 
 import struct

@@ -3,7 +3,7 @@
 
     python3 -m support.vaultreader FOLDER [--machine HEX] <PASSWORD
 
-The reader authenticates everything, and raises Unreadable for any mismatch. It first copies the database with its log,
+The reader authenticates everything, and raises Unreadable for any mismatch. The reader first copies the database with its log,
 because the daemon has locked the database. Debian: python3-nacl, python3-argon2.
 """
 
@@ -436,8 +436,8 @@ class Vault:
             self._device = DeviceKey((folder / "device.key").read_bytes(), machine)
             self._keep("device", "device", "device key", self._device.key)
         with tempfile.TemporaryDirectory() as copy:
-            # The log is copied first. If a checkpoint moves pages into the database meanwhile, the copy has them twice
-            # instead of losing them.
+            # The log is copied first. If a checkpoint moves pages into the database meanwhile, the copy has these pages
+            # twice instead of losing them.
             for name in ("vault.db-wal", "vault.db"):
                 if (folder / name).exists():
                     shutil.copy(folder / name, copy)
@@ -685,7 +685,8 @@ class Vault:
         secret.ends_with_padding()
 
     def _secret_key(self, item, item_key, row):
-        """The item key, combined with a passphrase if the item has one. None if the passphrase was not given."""
+        """The item key, combined with the passphrase of an item that has one. The result is None without the
+        passphrase."""
         has_passphrase = bool(item.flags >> 31)
         require((row["passphrase"] is not None) == (item.flags != 0), f"item {item.number}: access")
         if item.flags:

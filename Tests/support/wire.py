@@ -1,6 +1,6 @@
-"""The numbers of the protocols of the control socket and of the device key service. They come from the Swift types that
-declare them: Sources/Wire, and the enums below it that packets contain. If a number is not declared in the expected
-form, the import fails.
+"""The numbers of the protocols of the control socket and of the device key service. The Swift types in Sources/Wire
+declare the numbers, and so do the enums of lower modules that packets contain. If a number is not declared in the
+expected form, the import fails.
 """
 
 import re

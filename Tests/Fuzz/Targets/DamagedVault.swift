@@ -7,7 +7,7 @@ import LatchkeySodium
 @testable import LatchkeyVault
 
 /// A small vault. Each input changes the vault's database, and then the target makes every kind of request. The vault
-/// may answer correctly or with an error. It must not trap, return another secret, or overwrite existing data.
+/// may answer correctly or with an error. The vault must not trap, return another secret, or overwrite existing data.
 final class DamagedVault {
   private let specimen: Specimen
   private let copy: Home
@@ -21,8 +21,8 @@ final class DamagedVault {
     print("the vault is in \(copy.folder)")
   }
 
-  /// Damages the file as a failing disk does. Each six bytes are one damage: three bytes choose the place, and the
-  /// others the content, the kind and the length.
+  /// Damages the file as a failing disk does. Six bytes of the input make one damage. Three of the bytes choose the
+  /// place, and the others choose the content, the kind and the length.
   func damage(_ input: [UInt8]) {
     var file = specimen.database
     for piece in stride(from: 0, to: input.count - 5, by: 6) {

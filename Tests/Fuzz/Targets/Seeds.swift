@@ -41,7 +41,7 @@ extension Target {
       let all = [keybag, recoverable, rotated, passwordless.keybag.encoded, both, session]
       return all.flatMap { [$0, [1] + $0.dropLast(32)] }
     case .recoveryCode:
-      // Codes from FORMAT.md's vectors. They open no real vault, so the source may contain them.
+      // Codes from FORMAT.md's vectors. The codes open no real vault, so the source may contain them.
       texts = ["84NXV-QB7YB-N0FH6-8AFG3-BG3VD-3Z65W-EJV3A", "84nxv qb7yb n0fh6 8afg3 bg3vd 3z65w ejv3a"]
     case .foreignFile:
       let textual =

@@ -114,7 +114,7 @@ def test_conditions_and_a_passphrase(opened):
 
 
 def test_without_a_reader_a_finger_is_not_enough(opened):
-    """On a machine without a reader, the PAM stack denies, as the stack does here."""
+    """The stack of this test denies, like the PAM stack of a machine without a reader."""
     opened.store("either", "k", "or", REQUIRE, "biometry-any,or,device-passcode")
     opened.store("both", "k", "and", REQUIRE, "biometry-any,device-passcode")
     opened.store("finger", "k", "finger", REQUIRE, "biometry-any")
@@ -178,7 +178,7 @@ def test_it_is_locked_until_it_is_unlocked_itself(peer, guarded):
     assert peer.get(guarded, ITEM, "Locked") is True
     assert peer.get(guarded, ITEM, "Label") == "Test" and peer.get(guarded, ITEM, "Attributes") == {"k": "v"}
     assert peer.read_error(guarded) == IS_LOCKED
-    # A client that unlocks only the collection still cannot read the item. Its call does not wait either.
+    # A client that unlocks only the collection still cannot read the item. The client's call returns at once.
     assert peer.unlock(LOGIN) == ([LOGIN], NOTHING)
     assert peer.get(LOGIN, COLLECTION, "Locked") is False
     assert peer.read_error(guarded) == IS_LOCKED
@@ -281,7 +281,7 @@ def test_nothing_is_written_over_without_it(peer, guarded):
     peer.prompt(peer.unlock(guarded)[1])
     peer.set(guarded, ITEM, "Label", "s", "Other")
     assert peer.get(guarded, ITEM, "Label") == "Other" and peer.read_error(guarded) == IS_LOCKED
-    # Deletion of the item requires nothing.
+    # A client can delete the item without meeting its requirements.
     peer.call(guarded, ITEM, "Delete")
     assert peer.search({"k": "v"}) == ([], [])
 

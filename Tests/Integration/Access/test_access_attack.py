@@ -27,7 +27,7 @@ def opens(key, sealed, associated):
 
 def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
     """The keys are the root key, the keys of tiers and classes, the device's share and the item's own key. The login
-    password gives all of them."""
+    password opens all these keys."""
     store(opened, "the dearest secret", "open sesame", "k", "v", label="Bank")
     opened.store("free", "k", "w")
     opened.stop_daemon()
@@ -45,7 +45,7 @@ def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
     def with_passphrase(key, more):
         return kdf(key, "item-passphrase", vault.id, row["uuid"], more)
 
-    # The control: the same way opens the free item, and opens this item with its passphrase.
+    # The control: the same function opens the free item, and opens this item with its passphrase.
     assert opens(keys["key of item 2"], free["secret"], vault.bindings[2])[4:8] == b"free"
     right = with_passphrase(keys["key of item 1"], argon2id("open sesame", salt, passes, memory))
     bound = vault.bindings[1] + row["passphrase"]
@@ -120,7 +120,8 @@ def alter(session, label, column, value, fix=True):
 
 
 def refused(session, label):
-    """The vault does not return the altered item. It returns the other items, and the person can find out why."""
+    """The vault does not return the altered item. The vault still returns the other items, and reports the damage to
+    the person."""
     for name in ("Bank", "Seat", "Free"):
         if name != label and name != "Bank":
             assert session.lookup("k", name.lower()) == f"of {name}"
@@ -173,6 +174,5 @@ def test_a_secret_of_another_item_behind_the_same_question(stocked, column, told
     if told:
         person.expect(told).press("c")
     assert "of Shop" not in person.output() and person.status == 1
-    # The vault cannot tell a secret that does not open from a wrong passphrase. It reports a key that does not open as
-    # damage.
+    # If a secret does not open, the vault assumes a wrong passphrase. If a key does not open, the vault reports damage.
     assert stocked.status()["problems"] == ([] if told else ["vault.db: an item key does not open"])

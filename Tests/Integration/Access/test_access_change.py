@@ -1,5 +1,5 @@
-"""A person can change the requirements of an item after meeting the present ones. A client can read again for some time
-without a question.
+"""A person can change the requirements of an item after meeting the present requirements. A client can read again for
+some time without a question.
 """
 
 import pytest

@@ -25,8 +25,7 @@ def stack(session, service, text):
 
 
 def prompters(session):
-    """The processes that show a prompt in this session. A process that is only starting such a program does not count.
-    """
+    """The processes that show a prompt in this session. A process that only starts a prompt does not count."""
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -286,7 +286,8 @@ def test_with_other_fingers_the_other_condition_is_left(opened, fprintd, peer):
 
 
 def test_what_is_stored_remembers_the_fingers_that_are_there_then(opened, fprintd):
-    """The person enrolls the fingers while choosing a passphrase. Without them, nobody could read the item."""
+    """The person enrolls the fingers while choosing a passphrase. Without enrolled fingers, nobody could read the item.
+    """
     words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
     person = Person(opened, "secret-tool", "store", "--label=Bank", *words).expect("Password: ").type("the secret")
     person.expect("Choose a passphrase").type("open sesame").expect("again")

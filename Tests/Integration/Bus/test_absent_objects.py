@@ -28,7 +28,7 @@ ABSENT = [
     ROOT + "/session/s1",
     ROOT + "/prompt/s1",
 ]
-# Paths that have no object themselves, only objects below them.
+# Paths without an object that lead to further objects.
 FOLDERS = ["/org", "/org/freedesktop", ROOT + "/collection", ROOT + "/aliases", ROOT + "/session", ROOT + "/prompt"]
 
 
@@ -91,7 +91,8 @@ def test_an_object_that_exists(open_peer):
 
 
 def test_secretstorage_finds_no_item_and_no_default_collection(session, peer):
-    """SecretStorage 3.3 recognizes only this error. If there is no default collection, it creates one."""
+    """SecretStorage 3.3 takes only this error for a missing object. Without a default collection, SecretStorage creates
+    one."""
     peer.call(ROOT, SERVICE, "SetAlias", "(so)", "default", NOTHING)
     told = script(
         session,

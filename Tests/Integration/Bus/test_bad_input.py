@@ -1,7 +1,7 @@
 """Bad input, on purpose or by mistake. Each call returns the error that the specification names, no data is lost, and
 the same daemon serves the next client.
 
-The tests here do not repeat those of test_clients.py.
+This file does not repeat the tests of test_clients.py.
 """
 
 import hashlib
@@ -188,7 +188,7 @@ def test_methods_at_the_wrong_place(peer):
     for (interface, method), signature in METHODS.items():
         value = next(value for value in VALUES if value.get_type_string() == signature)
         for owner, path in places.items():
-            # Both interfaces are at the root object.
+            # The root object has both interfaces.
             if interface not in (owner, PROPERTIES) and (interface, owner) != (KEYCHAIN, SERVICE):
                 assert error_of(peer, path, interface, method, value) in (UNKNOWN_METHOD, UNKNOWN_INTERFACE), (
                     method, path)
@@ -453,7 +453,7 @@ def test_more_than_a_vault_keeps(peer):
 
 
 def test_paths_that_are_longer_than_libsystemd_takes(stocked, peer):
-    """libsystemd drops calls to such a path without an answer, and such a path is invalid as an argument."""
+    """libsystemd drops calls to a path of this length without an answer, and refuses the path as an argument."""
     long = LOGIN + "/" + "x" * 100_000
     for path, parameters in ((long, None), (LOGIN, GLib.Variant("(o)", (long,)))):
         peer.bus.call(

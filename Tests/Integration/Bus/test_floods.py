@@ -21,7 +21,7 @@ pytestmark = pytest.mark.night("faults")
 
 ENCRYPTED = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 PUBLIC_KEY = octets(b"\2" + b"\7" * 127)
-# The limit of each client. One more session removes the client's oldest one.
+# The limit of each client. One session more removes the client's oldest session.
 LIMIT_PER_CLIENT = 256
 LIMIT_OF_ALL = 12_288
 # The memory in KiB that one round may add to the memory of the rounds before.
@@ -74,7 +74,7 @@ def settles(session, one_round, rounds=2):
 
 
 def flood(peer, count, path, interface, method, parameters):
-    """Makes many calls at once, without waiting between them. Returns the answers, with None for an error."""
+    """Makes many calls at once, without waiting for answers in between. Returns the answers, with None for an error."""
     answers = []
 
     def answered(bus, result):
@@ -140,7 +140,7 @@ def test_ten_thousand_sessions_of_many_clients(stocked):
             of_late = open_sessions(late, LIMIT_PER_CLIENT)
             assert all(lives(late, item, of_late[index]) for index in (100, -1))
             assert modest.read(item, own) == b"secret"
-            # There were 12,241 sessions, and 256 more were opened. That exceeds the limit by 209.
+            # There were 12,241 sessions, and 256 more were opened. The sum exceeds the limit by 209.
             lost = sum(not lives(peer, item, path) for peer, of_peer in zip(many, sessions) for path in of_peer[:8])
             assert 200 <= lost <= 209
 
@@ -299,7 +299,7 @@ def string(value):
 
 
 def test_bytes_that_d_bus_forbids(stocked):
-    """The bus disconnects a client that sends such bytes, so the daemon never sees them."""
+    """The bus disconnects a client that sends these bytes, so the bytes never reach the daemon."""
     read_alias = (ROOT, SERVICE, "ReadAlias", "s")
     for text in (b"\xff\xfe", b"a\0b", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xc3"):
         wire = Wire(stocked)

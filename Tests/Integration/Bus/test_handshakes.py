@@ -29,8 +29,8 @@ def test_ten_thousand_handshakes(session, peer):
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as executor:
         answers = list(executor.map(shake, range(CLIENTS)))
     assert sum(answer["right"] for answer in answers) == COUNT
-    # Clients disagree about numbers that begin with a zero byte, so the service avoids them. By chance, one number in
-    # 256 would begin with a zero byte.
+    # Clients disagree about numbers that begin with a zero byte, so the service avoids such numbers. By chance, one
+    # number in 256 would begin with a zero byte.
     assert sum(answer["zeros"] for answer in answers) == 0
     assert sum(answer["short"] for answer in answers) == 0
     lengths = collections.Counter()
@@ -58,7 +58,7 @@ def test_weak_public_keys(open_peer, name):
     for length in {least, 128, 129}:
         public = octets(number.to_bytes(length, "big"))
         assert open_peer.error(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, public) == INVALID
-    # The numbers beside this one, unless they are weak too.
+    # The next lower and the next higher number, unless these are weak too.
     for neighbour in {number + 1, number - 1} - set(WEAK.values()):
         if 1 < neighbour < PRIME - 1:
             public = octets(neighbour.to_bytes(129, "big"))

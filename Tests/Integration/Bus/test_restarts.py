@@ -1,5 +1,5 @@
 """Clients that keep their connection while the daemon restarts. A path from an earlier daemon never leads to an object
-of the new one.
+of the new daemon.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
-"""A libsecret program that runs for a long time, as Seahorse or a mail program does. It loads every collection once,
-keeps its copy, and listens to signals. Each line of standard input is a call. Each line of output is the answer as
+"""A libsecret program that runs for a long time, as Seahorse or a mail program does. The program loads every collection
+once, keeps a copy, and listens to signals. Each line of standard input is a call. Each line of output is the answer as
 JSON.
 """
 
@@ -67,7 +67,7 @@ def lock(path):
 
 
 def collections():
-    """Whether each collection is locked, by path."""
+    """The lock state of each collection, by path."""
     return {one.get_object_path(): one.get_locked() for one in service.get_collections()}
 
 

@@ -1,11 +1,11 @@
 """Chromium encrypts its cookies with a key in the Secret Service, and creates a new key if it finds none.
 
-Debian's Chromium 156 makes these calls at each start, as dbus-monitor shows. It calls ReadAlias("default"), reads the
-collection's Label, and calls Unlock([collection]). If Unlock returns a prompt, it calls Prompt, and stops if the person
-dismisses the prompt.
+Debian's Chromium 156 makes these calls at each start, as dbus-monitor shows. Chromium calls ReadAlias("default"), reads
+the collection's Label, and calls Unlock([collection]). If Unlock returns a prompt, it calls Prompt, and stops if the
+person dismisses the prompt.
 
-Else it calls OpenSession("plain"), the collection's SearchItems({application: chromium, xdg:schema: ..._v2}),
-Unlock([item]), GetSecrets([item]) and Close. If the search finds nothing, it calls CreateItem with replace.
+Otherwise Chromium calls OpenSession("plain"), the collection's SearchItems({application: chromium, xdg:schema:
+..._v2}), Unlock([item]), GetSecrets([item]) and Close. If the search finds nothing, it calls CreateItem with replace.
 """
 
 import functools

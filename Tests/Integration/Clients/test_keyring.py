@@ -122,8 +122,8 @@ plain, generic = SecretService.Keyring(), libsecret.Keyring()
 
 @pytest.mark.parametrize("first, second", [("plain", "generic"), ("generic", "plain")])
 def test_the_other_backend_reads_and_replaces_the_same_item(session, peer, first, second):
-    """One backend stores without a schema, the other with libsecret's generic schema. gnome-keyring treats both as the
-    same."""
+    """One backend stores without a schema, the other with libsecret's generic schema. gnome-keyring treats both items
+    as the same."""
     told = script(
         session,
         BOTH

@@ -93,8 +93,8 @@ def test_one_that_was_seen_locked(session, peer, start, state):
 
 
 def test_what_was_seen_sealed_by_one_that_only_listens(session, peer, start):
-    """The program only listens, as a Seahorse that was started before the first login. After the login it has the
-    labels, attributes and secrets."""
+    """The program only listens, as a Seahorse that was started before the first login. After the login, the program has
+    the labels, attributes and secrets."""
     items = stored(peer, "one", "two", "three")
     after = peer.create("secret after", {"name": "after", CLASS: "after-first-unlock"}, label="Kept after")
     session.restart()

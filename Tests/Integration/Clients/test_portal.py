@@ -42,7 +42,8 @@ from support.session import Session, wait_until
 
 @pytest.fixture(scope="module", autouse=True)
 def forgotten(stage):
-    """A request behind a locked screen, before any login. The session makes it first, and the last test checks it."""
+    """A request behind a locked screen, before any login. The session makes the request first, and the last test checks
+    the answer."""
     session = Session(stage)
     peer = Peer(session)
     # Without the locked screen, a prompt would ask the person.
@@ -103,10 +104,10 @@ def test_two_requests_at_once_get_the_same_secret(session):
 
 
 def test_the_secret_that_is_there_already_is_given(session, peer):
-    """An import brought the secret. It is in another collection and has the form of its former provider."""
+    """An import brought the secret. The secret is in another collection, in the form of its former provider."""
     imported = os.urandom(64)
     marked = {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"}
-    # Items of other programs may have an attribute of the same name. The portal must ignore them.
+    # The portal must ignore items of other programs, which may have an attribute of the same name.
     peer.create(b"somebody's own", {"app_id": ONE})
     item = peer.create(imported, marked)
     assert peer.create(b"a later one", marked | {"more": "x"}) != item
@@ -131,7 +132,7 @@ def test_the_secret_that_is_there_already_is_given(session, peer):
     assert request.secret() == imported
     assert len(secrets_of(peer, ONE)) == 3
 
-    # The portal prefers its own secret, although that one is the youngest.
+    # The portal prefers its own secret, although this secret is the youngest.
     peer.create(b"own", marked, collection=collection)
     assert retrieve(peer, ONE) == b"own"
 
@@ -352,7 +353,7 @@ def fill(connection):
 
 
 def test_a_connection_of_the_network_holds_up_nobody(session, peer):
-    """Closing such a connection would wait until the peer has read everything, or as long as the application chose."""
+    """A close of the connection would wait until the peer has read everything, or as long as the application chose."""
     theirs, ours = lingering()
     request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
     request.wait()
@@ -378,7 +379,7 @@ def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
 
 
 def test_a_connection_beside_any_call_holds_up_nobody(session, peer):
-    """The daemon owns the descriptors of each message, even if it reads none of them."""
+    """The daemon owns the descriptors of each message, even if the daemon ignores the descriptors."""
     connection, far = lingering()
     daemon = session.daemon_pid()
     os.kill(daemon, signal.SIGSTOP)

@@ -72,7 +72,7 @@ class Application:
 
 @pytest.fixture(scope="module")
 def sandboxes():
-    """Checks that sandboxes work. The system may forbid them, but not in CI."""
+    """Checks that sandboxes work. The system may forbid sandboxes, but not in CI."""
     done = subprocess.run(["bwrap", "--unshare-pid", "--ro-bind", "/", "/", "true"], capture_output=True, text=True)
     if done.returncode != 0:
         if os.environ.get("CI") == "true":
@@ -82,7 +82,8 @@ def sandboxes():
 
 @pytest.fixture
 def frontend(session, stage, sandboxes):
-    """The real xdg-desktop-portal, started before any login. It finds the daemon through the installed .portal file."""
+    """The real xdg-desktop-portal, started before any login. The portal finds the daemon through the installed .portal
+    file."""
     portals = stage / "usr/share/xdg-desktop-portal/portals"
     environment = session.environment | {"XDG_DESKTOP_PORTAL_DIR": str(portals), "XDG_CURRENT_DESKTOP": "sway"}
     with open(session.root / "frontend.log", "w") as log:

@@ -1,4 +1,4 @@
-"""Seahorse with a screen reader. It lists the items, and follows changes by other programs."""
+"""Seahorse with a screen reader. Seahorse lists the items, and follows changes by other programs."""
 
 import json
 import pathlib
@@ -261,7 +261,7 @@ done
 
 @pytest.fixture
 def said(session, display):  # noqa: F811
-    """The texts of the prompts. The person confirms all of them."""
+    """The texts of the prompts. The person confirms every prompt."""
     said = session.root / "said"
     said.touch()
     said.chmod(0o666)

@@ -43,7 +43,7 @@ def test_secret_tool_while_locked(session, peer, state):
         assert found.returncode == 0 and "No such secret item" not in found.stderr, found
         assert "open sesame" not in found.stdout
         assert found.stdout.startswith("[/") and found.stdout.count("[") == 1
-    # secret-tool shows readable items in full, beside the locked ones.
+    # secret-tool shows readable items in full, and also lists the locked items.
     found = tool(session, "search", "--all", "--unlock", "account", "demo")
     lines = {"secret = " + secret for secret in ("open sesame", "token", "short")}
     shown = lines.intersection(found.stdout.splitlines())
@@ -88,7 +88,7 @@ def test_secret_tool_collections(session, peer):
         [item] = peer.search({"in": name})[0]
         assert item.startswith((work if target in ("work", work) else LOGIN) + "/")
         assert tool(session, "lookup", "in", name).stdout == "secret of " + name
-    # The same attributes in two collections belong to two items. secret-tool clears both.
+    # The same attributes in two collections belong to two items. secret-tool clears both items.
     for target in ("work", "login"):
         stored = tool(session, "store", "--label=Twice", f"--collection={target}", "in", "two", input=target)
         assert stored.returncode == 0
@@ -105,7 +105,7 @@ def test_secret_tool_collections(session, peer):
     assert tool(session, "lookup", "in", "made").stdout == "made"
     [item] = peer.search({"in": "made"})[0]
     assert peer.get(item.rpartition("/")[0], COLLECTION, "Label") == "Default keyring"
-    # The new collection does not reuse a path of the former ones.
+    # The new collection does not reuse the path of a former collection.
     assert not item.startswith((LOGIN, work))
 
 
@@ -135,8 +135,8 @@ def test_secret_tool_lock_of_one_collection(session, peer):
     assert session.status()["state"] == "unlocked"
     assert peer.search(MAIL) in (([item], []), ([], [item]))
     tool(session, "lock", "--collection=nowhere")
-    # Behind a locker, libsecret sees the default collection as unlocked, so it asks for that one. It asks for no other
-    # locked collection.
+    # Behind a locker, libsecret sees the default collection as unlocked, so libsecret asks for an unlock of that
+    # collection. For other locked collections, libsecret does not ask.
     bring_to("behind a locker", session, peer)
     tool(session, "lock", "--collection=login")
     assert peer.get(LOGIN, COLLECTION, "Locked") is True

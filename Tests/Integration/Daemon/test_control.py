@@ -1,4 +1,4 @@
-"""The control socket with peers of every kind. No peer can keep the daemon from serving the others."""
+"""The control socket with peers of every kind. No peer can keep the daemon from serving the other peers."""
 
 import contextlib
 import os
@@ -187,7 +187,7 @@ def test_keys_without_hello(daemon):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_dropped(session):
-    # The folders' modes would keep another user out. So the test opens them up to the socket.
+    # The folders' modes would keep another user out. So the test changes the modes of all folders above the socket.
     folder = session.runtime / "latchkey"
     for path, mode in ((session.root, 0o711), (session.runtime, 0o711), (folder, 0o711), (folder / "control", 0o666)):
         path.chmod(mode)
@@ -252,8 +252,8 @@ def test_more_silent_peers_than_there_is_room_for(daemon):
     control = Control(daemon)
     began = time.monotonic()
     control.send(packet(STATUS))
-    # The daemon serves this connection after the silence limit of the earlier ones. The time is twice the limit,
-    # because other connections wait before this one.
+    # The daemon serves this connection after the silence limit of earlier connections. The wait may take twice the
+    # limit, because other connections are in the queue before this connection.
     control.socket.settimeout(2 * SILENCE + seconds(SLACK))
     assert control.receive()[:2] == packet(STATUS)
     assert time.monotonic() - began > SILENCE - 1

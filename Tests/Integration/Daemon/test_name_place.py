@@ -130,7 +130,7 @@ def test_it_is_given_up_with_the_last_that_waits(session, manager, keyring):
 
 
 def test_one_that_passes_it_does_not_stay_in_front(session, manager, keyring):
-    """The bus puts a second keyring in front of the waiting ones if it asks to replace the owner."""
+    """If a second keyring asks to replace the owner, the bus puts it in front of all waiting programs."""
     peer = Peer(session)
     peer.bus.call_sync(DRIVER, "/", DRIVER, "RequestName", GLib.Variant("(su)", ("org.example.Other", 0)), None, 0, 10000, None)
     peer.bus.call_sync(DRIVER, "/", DRIVER, "RequestName", GLib.Variant("(su)", (SECRETS, 2)), None, 0, 10000, None)

@@ -1,5 +1,5 @@
-"""A daemon of the version before an upgrade. It ends when a helper of another version brings keys, and for no other
-reason.
+"""A daemon of the version before an upgrade. The daemon ends when a helper of another version brings keys, and for no
+other reason.
 
 All programs here have the same version, so the tests themselves stand in for the helper. Tests/Programs tests the
 helper's side.

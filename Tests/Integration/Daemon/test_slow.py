@@ -80,7 +80,7 @@ def test_a_new_password_unlocks_at_once_or_later(opened, quota, percent):  # noq
 @SHARES
 def test_a_wrong_item_passphrase_is_called_wrong_and_the_right_one_opens(opened, quota, percent):  # noqa: F811
     store(opened, "the secret", "open sesame", "k", "v")
-    # The daemon starts latchkey-prompt, which starts the program that derives the key. The limit covers both.
+    # The daemon starts latchkey-prompt, which starts the program that derives the key. The limit covers both programs.
     move(opened.daemon_pid(), quota(percent))
     person = lookup(opened, "k", "v").expect("assphrase").type("close sesame").expect("Checking").expect("not right")
     assert person.expect("assphrase").type("open sesame").last_line() == "the secret"

@@ -1,8 +1,8 @@
-"""No key and no password crosses a socket in the clear, because the kernel does not clear the buffers of sockets when
-it frees them.
+"""No key and no password crosses a socket in the clear, because the kernel frees the buffers of sockets without
+clearing them.
 
-The test records everything on the control socket between the real ends. It also records all packets of the processes of
-a login, as the kernel sees them. The independent reader of FORMAT.md gives the keys.
+The test records everything on the control socket between the real ends. The test also records all packets of a login's
+processes, as the kernel sees the packets. The independent reader of FORMAT.md gives the keys.
 """
 
 import os

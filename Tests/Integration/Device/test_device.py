@@ -18,7 +18,7 @@ BOUND = ("when-unlocked-this-device-only", "after-first-unlock-this-device-only"
 
 @pytest.fixture
 def service(session, stage):
-    """A device key service at the path that the session's daemon uses. The test starts it."""
+    """A device key service at the path that the session's daemon uses. The test starts the service."""
     made = Service(program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock")
     yield made
     made.close()
@@ -36,7 +36,7 @@ def readable(session, *more):
 
 
 def readable_now(session, *more):
-    """The same without waiting for the device key service."""
+    """Like `readable`, but without waiting for the device key service."""
     found = {name: session.lookup("class", name, *more) for name in (FREE, *BOUND)}
     assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
     return {name for name, secret in found.items() if secret}
@@ -138,7 +138,7 @@ def test_two_devices_share_a_home(session, service, other):
     """A home is copied from one machine to another. Each machine has its own service."""
     assert device(session) == ("host", [])
     assert readable(session) == {FREE}
-    # A search still returns the unreadable items, and no program can replace them.
+    # A search still returns the unreadable items, so no program replaces these items.
     stolen = session.store("new", "class", BOUND[0], CLASS, BOUND[0], check=False)
     assert stolen.returncode != 0
     fill(session, "second", "yes")
@@ -151,8 +151,8 @@ def test_two_devices_share_a_home(session, service, other):
 
 
 def test_what_an_item_of_another_device_keeps_from_being_stored(session, other):
-    """The attributes of some classes are not readable on this device. Such an item may have the attributes of a new
-    item, so the vault refuses to store the new one."""
+    """The attributes of some classes are not readable on this device. An unreadable item may have the attributes of a
+    new item, so the vault refuses to store the new item."""
     assert session.status()["other_device_items"] == len(BOUND)
     items = [{"label": name, "attributes": {"class": name}, "class": name, "content_type": "text/plain", "secret": "new",
               "created": 1, "modified": 4102444800, "require": ""} for name in (FREE, *BOUND)]  # fmt: skip

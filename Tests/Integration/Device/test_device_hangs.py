@@ -26,7 +26,7 @@ def hanging(session, stage):
 
 @pytest.fixture
 def stocked(session, hanging):
-    """A session with items that need the device. Its daemon has restarted, and the vault is sealed."""
+    """A session with items that need the device. The session's daemon has restarted, and the vault is sealed."""
     assert session.login().returncode == 0
     # On a busy machine the service may miss the first timeouts.
     wait_until(lambda: all(session.status()["classes"].values()), "what needs the device", 60)

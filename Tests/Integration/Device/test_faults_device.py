@@ -21,8 +21,8 @@ AKPU = "when-passcode-set-this-device-only"
 
 
 class Machine:
-    """A session whose vault depends on a device key service. Both can have faults, and the class keeps copies of their
-    states."""
+    """A session whose vault depends on a device key service. The daemon and the service can have faults, and the class
+    keeps copies of their states."""
 
     def __init__(self, stage):
         self.session, self.tpm = FaultySession(stage), SoftwareTPM()
@@ -53,7 +53,7 @@ class Machine:
         self.service.restart(**self.faults.environment)
 
     def keep(self, name):
-        """Stops both programs, and copies their states for `bring_back`."""
+        """Stops the daemon and the service, and copies their states for `bring_back`."""
         self.service.stop()
         for folder in (self.session.vault, self.service.state):
             subprocess.run(["cp", "-a", folder, self.copy(folder, name)], check=True)
@@ -182,7 +182,7 @@ def test_the_daemon_destroys_the_class(machine, fault):
         assert (erasable() == secret) == (AKPU in readable)
         assert readable in ({*CLASSES}, {*CLASSES} - {AKPU})
         assert not acknowledged or AKPU not in found
-        # On a full disk, the daemon keeps the unreadable rows until it has room to delete them.
+        # On a full disk, the daemon deletes the unreadable rows as soon as the disk has room again.
         assert found == readable or (fault == FULL and not acknowledged and found == {*CLASSES})
 
     assert everywhere(session, fault, prepare, act, check) > 5
@@ -210,7 +210,7 @@ def test_what_hung_on_it_goes_at_the_next_unlock(machine, fault):
     def check(_, acknowledged):
         readable, found = machine.readable()
         assert readable == {*CLASSES} - {AKPU}
-        # On a full disk, the rows still exist, but nothing can read them.
+        # On a full disk, the rows still exist, but no key opens the rows.
         assert found == readable or fault == FULL and found == {*CLASSES}
         if found == readable and acknowledged:
             assert session.status()["problems"] == []

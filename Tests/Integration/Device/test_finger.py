@@ -1,5 +1,5 @@
 """A finger at the locked screen. A touch brings back the keys that the password gave, and only to the same vault. The
-hold ends with the events below.
+tests show all events that end the hold of the keys.
 """
 
 import os
@@ -18,7 +18,7 @@ pytestmark = [
 
 
 class Locked:
-    """A session with a finger reader. Its screen locks and unlocks."""
+    """A session with a finger reader. The session's screen locks and unlocks."""
 
     def __init__(self, session, logind, reader, service):
         self.session, self.logind, self.reader, self.service = session, logind, reader, service
@@ -151,7 +151,7 @@ def test_with_a_tpm(session, logind, reader, stage):
 
 
 def test_behind_the_lock_no_process_has_a_tier_key_or_the_key_that_covers_it(session, logind, reader, stage):
-    """With a TPM, no process has the covering key. The control: without a TPM, the service's memory has it."""
+    """With a TPM, no process has the covering key. The control: without a TPM, the service's memory has the key."""
     chip = SoftwareTPM()
     service = service_for(session, stage, reader, chip.tcti)
     try:

@@ -62,7 +62,7 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     content = json.loads(file.read_text())
     assert (content["format"], content["version"], len(content["collections"])) == ("latchkey-export", 1, 2)
     theirs = everything(filled)
-    # The items get other times than the import, so that the test can see whether the import keeps them.
+    # The items get earlier times, so that the test can see whether the import keeps the times of items.
     assert len(theirs) == 20
     there = place(other, "own/vault.json", older(content))
     dry = run(other, "json", "--dry-run", "--json", there)

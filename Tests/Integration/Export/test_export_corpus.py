@@ -1,4 +1,4 @@
-"""latchkey export of a large set of items into each kind of target. Another program then reads all of them. The part
+"""latchkey export of a large set of items into each kind of target. Another program then reads all the items. The part
 `corpora` takes 2,000 items.
 """
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.night("imports")
 
 @pytest.fixture(scope="module")
 def full(stage):
-    """A vault with all items. No test changes it."""
+    """A vault with all items. No test changes the vault."""
     with opened(stage) as session:
         fill(session, [(None, items())])
         session.out = private_folder(session)
@@ -40,7 +40,7 @@ def test_into_a_running_program(full, program):
         for outcome in ("exported", "same"):
             done = export(full, "service", "--bus", other.bus, "--json", timeout=TIMEOUT)
             assert done.returncode == DONE and counts(done) == {"items": COUNT, outcome: COUNT}, done.stdout + done.stderr
-            # Not compared in the assertion, because pytest would print all items.
+            # The comparison is outside the assertion, because pytest would print all items.
             is_same = stored(seen(other)) == stored(seen(full))
             assert is_same
     finally:

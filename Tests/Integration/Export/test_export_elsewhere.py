@@ -105,7 +105,7 @@ def test_a_database_is_not_replaced_or_left_half(stocked):
 
 
 def without_schema(items):
-    """The items as their programs stored them. gnome-keyring adds a schema to items without one."""
+    """The items as their programs stored them. gnome-keyring adds a schema to items without a schema."""
     return sorted([home, label, [one for one in named if one != ["xdg:schema", GENERIC]], secret] for home, label, named, secret in items)
 
 
@@ -126,7 +126,8 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
         assert without_schema(seen(keyring)) == without_schema(mine)
         again = export(stocked, *words, "--collection", "login", "--with-this-device-only")
         assert again.returncode == DONE and counts(again) == {"items": 8, "same": 8}
-        # The export does not replace a different secret there. It names a collection that it cannot create.
+        # The export does not replace a different secret in the other program. The report names a collection that the
+        # export cannot create.
         stocked.run("latchkey", "edit", "n=cr", "--secret", input="changed here", check=True)
         theirs = seen(keyring)
         done = export(stocked, *words)

@@ -66,7 +66,8 @@ def test_two_homes(unlocked, other):
     assert done.returncode == DONE and counts(done) == {"items": 6, "excluded": 1}
     assert (unlocked.home / "b").stat().st_mode & 0o7777 == 0o600
     carry(unlocked, other)
-    # The dry run lists the new items, and the reasons for leaving out the others. The restore does the same.
+    # The dry run lists the new items, and the reasons for leaving out the other items. The restore then adds exactly
+    # the listed items.
     dry = restore(other, "--dry-run", "--json")
     assert dry.returncode == PARTLY and counts(dry) == {"items": 6, "added": 3, "left": 3}
     assert lines(dry, "left")[:2] == [f"Label of {name}" for name in BOUND[:2]]
@@ -312,7 +313,7 @@ def test_needs_an_unlocked_vault(session):
 
 
 class Archiver(Control):
-    """A connection that takes the steps of the command line. Its key does not come from Argon2id."""
+    """A connection that takes the steps of the command line. The connection's key does not come from Argon2id."""
 
     def __init__(self, session):
         super().__init__(session)
@@ -331,7 +332,7 @@ class Archiver(Control):
         return helper.ask_sealed(packet(KEY, self.prompt + key))[2]
 
     def take(self):
-        """The next bytes, and whether they are the last ones. After a refusal, the reason."""
+        """The next bytes, and whether these are the last bytes. After a refusal, returns the reason."""
         answer = self.ask(packet(TAKE))
         return words(answer[2:]) if answer[1] == DECLINED else (answer[19:], bool(answer[2]))
 

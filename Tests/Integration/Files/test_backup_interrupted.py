@@ -69,7 +69,7 @@ def hash_of(session):
 
 def begun(session, name):
     """A backup that is stopped after its first chunks. On a busy machine, the backup may end before the test looks.
-    Then the test starts another one."""
+    Then the test starts another backup."""
     for _ in range(10):
         process = session.start("latchkey", "backup", "--passphrase-stdin", name, stdin=subprocess.PIPE,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

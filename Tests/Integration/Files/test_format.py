@@ -146,7 +146,7 @@ def test_what_was_stored_while_locked_is_wrapped_after_the_unlock(stage):
         assert session.lookup("name", "late") == "late"
         wait_until(lambda: read(session).items[1].form == vaultreader.WRAPPED, "the item's wrapping")
         assert read(session).items[1].secret == b"late"
-        # The reader finds the same after SQLite has moved its log into the database.
+        # The reader finds the same items after SQLite has moved its log into the database.
         session.stop_daemon()
         assert not any(path.stat().st_size for path in session.vault.glob("vault.db-wal"))
         assert read(session).items[1].secret == b"late"
@@ -182,7 +182,7 @@ def test_another_machine(stocked, copied):
 
 
 class Copy:
-    """A copy of a vault's files that a test can alter. No daemon uses it."""
+    """A copy of a vault's files that a test can alter. No daemon uses the copy."""
 
     def __init__(self, session, folder):
         self.folder, self.password = folder, session.password
@@ -277,8 +277,8 @@ def test_a_flipped_bit_is_found_in_every_sealed_value(copied, table, column):
             altered[at] ^= 1
             for fix in (False, True):
                 copied.set(table, row, column, bytes(altered), fix)
-                # Without the device's row, its items look like items of another device. The reader reports no damage,
-                # but cannot read them.
+                # Without the row of the device, the items of the device look like items of another device. The reader
+                # cannot read these items, but reports no damage.
                 if (table, column, fix) == ("device", "identity", True):
                     assert any(item.secret is None for item in copied.read().items.values())
                 else:

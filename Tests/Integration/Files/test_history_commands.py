@@ -199,7 +199,7 @@ def test_one_item_comes_back(changed, by):
         assert item.startswith(LOGIN) and peer.read(item) == b"deleted then"
         assert peer.get(item, ITEM, "Label") == "deleted"
     assert content(changed) == NOW | {"deleted": "deleted then"}
-    # The item's former path and its new path both still name it.
+    # The item's former path and its new path both still lead to the item.
     for words in (word, line["path"], place(item)):
         again = restore(changed, changed.number, words)
         assert again.returncode == DONE and counts(again) == {"items": 1, "same": 1, "generation": changed.number}
@@ -245,7 +245,7 @@ def unlock(session):
 
 @pytest.fixture
 def deleted(unlocked):
-    """A vault with one generation. After it, a collection with two items and an alias was deleted."""
+    """A vault with one generation. After the generation, a collection with two items and an alias was deleted."""
     with heard(unlocked) as peer:
         unlocked.collection = new_collection(peer, "Work")
         peer.create(b"work", {"n": "w"}, label="At work", collection=unlocked.collection)
@@ -519,7 +519,7 @@ def test_what_only_generations_have_goes_too(kept):
     assert done.returncode == DONE and json.loads(done.stdout)["generations"] == {"items": 0, "changed": 0, "unreadable": []}
     assert remove(kept, "n=gone").returncode == NO_ITEM
     assert len(files_with(kept, *kept.traces)) >= 2
-    # The command does not confuse another item that has the same attributes.
+    # The command does not mistake another item with the same attributes for the deleted item.
     kept.store("third", "n", "gone", label="gone")
     refused = remove(kept, "--everywhere", "n=gone")
     assert refused.returncode == FAILED and "2 items fit" in refused.stderr and "(in generations only)" in refused.stderr

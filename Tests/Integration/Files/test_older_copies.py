@@ -1,4 +1,5 @@
-"""Somebody puts an older copy of the vault back. The device key service notices it, and `latchkey status` reports it.
+"""Somebody puts an older copy of the vault back. The device key service notices the older copy, and `latchkey status`
+reports the copy.
 """
 
 import os
@@ -36,7 +37,7 @@ def begin(session):
 def keep(session):
     """Stops the daemon, and returns the content of the vault's files."""
     session.stop_daemon()
-    # At its end, the daemon empties the log. SQLite deletes the log if no other process uses it.
+    # The daemon empties the log when the daemon ends. SQLite deletes the log if no other process uses it.
     log = session.vault / "vault.db-wal"
     assert not log.exists() or log.stat().st_size == 0
     return {name: (session.vault / name).read_bytes() for name in FILES}
@@ -50,7 +51,7 @@ def put_back(session, copy, *names):
 
 
 def older(session):
-    """The files that status reports as older copies. Both forms of status must agree."""
+    """The files that status reports as older copies. The text and the JSON of status must agree."""
     found = session.status()["older_files"]
     text = session.run("latchkey", "status").stdout
     assert (TITLE in text) == bool(found)
@@ -94,7 +95,7 @@ def test_each_file_is_told_and_secrets_stay_readable(vault, names):
 
 @pytest.mark.night("vault")
 def test_what_is_no_older_copy(vault, service):  # noqa: F811
-    """The usual events in the life of a vault. The daemon reports none of them as an older copy."""
+    """The usual events in the life of a vault. The daemon reports no older copy after any of these events."""
     for _ in range(2):
         vault.lock()
         assert vault.locker().returncode == 0

@@ -19,7 +19,8 @@ from support.vaultreader import Unreadable, Vault
 from test_prompts import Person
 
 NOTHING_LEFT = {"left": 0, "closed": 0, "other_device": 0, "quarantined": 0, "former_keys_needed": False}
-# Values whose keys a rotation keeps: an item's own key protects its secret, and the index key protects the others.
+# Values whose keys a rotation keeps: an item's own key protects the item's secret, and the index key protects the other
+# values.
 KEPT = ("secret", "label of collection", "device share", "erasable share")
 
 
@@ -209,7 +210,7 @@ def test_a_collection_that_is_closed_follows_when_it_is_opened(quick):
     quick.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="sesame\n", check=True)
     assert peer.read(inside) == b"inside"
     wait_until(lambda: rotation(quick).items() >= NOTHING_LEFT.items(), "its items")
-    # The next login needs no former keys, so it removes them.
+    # The next login needs no former keys, so the login removes these keys.
     assert epochs(quick) == {1, 2, 3}
     assert quick.login().returncode == 0
     assert epochs(quick) == {3}
@@ -240,7 +241,7 @@ def test_what_is_told_where_it_cannot_be(quick):
     assert rotation(quick)["epoch"] == 1
 
 
-# First the disk has no room for a keybag. Then it has room for the keybag, but not for the database's log.
+# First the disk has no room for a keybag. Then the disk has room for the keybag, but not for the database's log.
 @pytest.mark.parametrize("room", [0, pytest.param(8192, marks=pytest.mark.night("faults")), pytest.param(65536, marks=pytest.mark.night("faults"))])
 def test_full_disk(stage, room):
     if os.getuid() != 0:
@@ -255,8 +256,8 @@ def test_full_disk(stage, room):
                 peer = Peer(session)
                 stored = fill(peer, 200)
                 filler = session.root / "filler"
-                # The daemon deletes the copy before it writes a keybag. That would free room on the disk, so the test
-                # deletes the copy first.
+                # The daemon deletes the copy before it writes a keybag. The deletion would free room on the disk, so
+                # the test deletes the copy first.
                 (session.vault / "keybag.copy").unlink(missing_ok=True)
                 file = os.open(filler, os.O_WRONLY | os.O_CREAT)
                 with contextlib.suppress(OSError):

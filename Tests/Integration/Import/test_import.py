@@ -61,7 +61,7 @@ def shared(stage):
 
 
 def stored(items):
-    """The items as their programs stored them. gnome-keyring adds its own schema to items without one."""
+    """The items as their programs stored them. gnome-keyring adds its own schema to items without a schema."""
     bare = {f"Label {number} " for number in range(200) if number % 3 == 2}
     return sorted(
         [home, label, [one for one in attributes if one != ["xdg:schema", GENERIC]], secret]
@@ -89,7 +89,8 @@ def test_everything_arrives(keyring, unlocked):
 
 @pytest.mark.night("imports")
 def test_a_second_run_takes_what_is_newer_there(unlocked):
-    """An item that was changed here after the import stays, even if the other item has a later time."""
+    """An item that was changed in the vault after the import stays, even if the item in the keyring has a later time.
+    """
     file = place(unlocked, "Plain.keyring", TEXTUAL)
     dry = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
     assert counts(dry) == {"items": 2, "added": 2} and report(dry)["dry_run"]
@@ -109,8 +110,8 @@ def test_a_second_run_takes_what_is_newer_there(unlocked):
     assert done.returncode == DONE and "1 newer there, imported" in done.stdout and "Newer there; took the place" in done.stdout
     assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
-    # The item has changed in the keyring again, with secret and label. The new time is later than the former one there,
-    # but before the import.
+    # The item has changed in the keyring again, with secret and label. The new time is later than the keyring's former
+    # time, but before the import.
     place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=4", -30).replace("display-name=Lines", "display-name=Others"))
     again = run(unlocked, "gnome-keyring", file, "--json")
     assert again.returncode == PARTLY and counts(again) == {"items": 2, "same": 1, "newer_here": 1}
@@ -118,7 +119,7 @@ def test_a_second_run_takes_what_is_newer_there(unlocked):
     again = run(unlocked, "gnome-keyring", file, "--json")
     assert again.returncode == DONE and counts(again) == {"items": 2, "same": 1, "newer_there": 1}
     assert unlocked.lookup("n", "lines") == "first\nsecond=4\n[third]" and "Others" in [one[1] for one in seen(unlocked)]
-    # The item has changed here, and then in the keyring.
+    # The item has changed in the vault, and then in the keyring.
     unlocked.run("latchkey", "edit", "n=lines", "--secret", "--label", "Mine", input="changed here", check=True)
     mine = seen(unlocked)
     for words in ((), ("--prefer", "newer"), ("--prefer", "here"), ("--dry-run",)):
@@ -153,7 +154,8 @@ def reasons(done, outcome):
 
 
 def test_what_no_import_brought_stays(unlocked):
-    """A program stored this item here. The later item in the keyring does not show that this item is obsolete."""
+    """A program stored this item in the vault. A later time in the keyring does not mean that the vault's item is
+    obsolete."""
     file = place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=3", DAY))
     assert run(unlocked, "gnome-keyring", file, "--into", "Login").returncode == DONE
     (unlocked.home / ".local/state/latchkey/imported.json").unlink()
@@ -208,7 +210,7 @@ def test_two_secrets_of_one_item(unlocked):
     dry = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--dry-run")
     assert dry.returncode == DONE and "1 would replace another" in dry.stdout and seen(unlocked) == mine
     assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE and seen(unlocked) == theirs
-    # The item changes here: first secret and label, then only the label.
+    # The item changes in the vault: first secret and label, then only the label.
     for words, secret in ((("--secret", "--label", "Mine"), "changed here"), (("--label", "Mine"), "")):
         unlocked.run("latchkey", "edit", "n=lines", *words, input=secret, check=True)
         assert counts(run(unlocked, "gnome-keyring", file, "--json", "--dry-run", "--prefer", "there")) == {"items": 2, "same": 1, "replaced": 1}
@@ -255,13 +257,14 @@ def test_items_that_only_their_secrets_tell_apart(unlocked):
     file = place(unlocked, "Plain.keyring", twice)
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
-    # Two other items have the same attributes. The command cannot tell which one replaces which, so it replaces none.
+    # Two other items have the same attributes. The command cannot match old and new items, so it replaces no item.
     mine = seen(unlocked)
     place(unlocked, "Plain.keyring", twice.replace("first", "third").replace("00ff10", "00ff11"))
     done = run(unlocked, "gnome-keyring", file, "--prefer", "there")
     assert done.returncode == PARTLY and "2 items found: 2 in conflict." in done.stdout and seen(unlocked) == mine
     assert "2 there and 2 here have the same attributes" in done.stdout
-    # One item is the same on both sides. So the other new item can only replace the other old one.
+    # One of the two items is the same in the keyring and in the vault. So the other new item can only replace the other
+    # old item.
     place(unlocked, "Plain.keyring", twice.replace("first", "third"))
     assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
@@ -280,7 +283,7 @@ def test_what_cannot_be_read(keyring, unlocked):
         cut.write_bytes(whole[:size])
         done = run(unlocked, "gnome-keyring", cut)
         assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
-    # If another file is good, the command names the bad files and leaves them out.
+    # The command imports the good file, leaves out the bad files, and names these files.
     (folder / "user.keystore").write_text("keys")
     done = run(unlocked, "gnome-keyring")
     assert done.returncode == PARTLY and "200 imported" in done.stdout and "cut / all of its items" in done.stdout
@@ -298,8 +301,8 @@ def test_the_question_names_the_file(keyring, unlocked):
 
 
 def test_links_that_lead_nowhere(unlocked):
-    """Links to themselves, to nothing and to their own folder. The command leaves them out, and imports the readable
-    files."""
+    """Links to themselves, to nothing and to their own folder. The command leaves out these links, and imports the
+    readable files."""
     file = place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
     for name, target in (("loop", "loop.keyring"), ("gone", "nothing"), ("folder", ".")):
         (file.parent / f"{name}.keyring").symlink_to(target)
@@ -459,7 +462,7 @@ def test_a_part_leaves_the_files_needed(unlocked):
 
 
 def test_one_keyring_of_several(keyring, unlocked):
-    """The command does not read the other keyrings. They may have another password, or be damaged."""
+    """The command does not read the other keyrings. The other keyrings may have another password, or be damaged."""
     carry(unlocked, keyring.folder.glob("*.keyring"), FOLDER)
     place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
     place(unlocked, f"{FOLDER}/Cut.keyring", (unlocked.home / FOLDER / "login.keyring").read_bytes()[:200])

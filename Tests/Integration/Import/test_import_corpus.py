@@ -1,6 +1,6 @@
-"""latchkey import of a large set of items from each provider. The independent reader finds all of them in the vault's
-files, with times and content types. A second import changes nothing. The part `corpora` takes 2,000 items from each
-provider.
+"""latchkey import of a large set of items from each provider. The independent reader finds all these items in the
+vault's files, with times and content types. A second import changes nothing. The part `corpora` takes 2,000 items from
+each provider.
 """
 
 import csv
@@ -40,7 +40,8 @@ class Expected:
         return (self.collection, self.label, sorted(self.attributes.items()), self.secret, self.content_type, *moments)
 
 
-# Each function makes a source with COUNT secrets. It returns the arguments of the command and the expected items.
+# Each function makes a source with COUNT secrets. The function returns the arguments of the command and the expected
+# items.
 
 
 TIMES = """
@@ -73,7 +74,7 @@ def from_gnome_keyring(session):
 
 
 def from_service(session):
-    """gnome-keyring stores no content type, and returns the same one for all items."""
+    """gnome-keyring stores no content type, and returns the same content type for all items."""
     keyring, told = gnome_keyring(session)
     yield ("service", "--bus", keyring.bus), [Expected(label, named, value, TEXT, *told[label]) for label, named, value, _ in items()]
     keyring.close()
@@ -220,8 +221,8 @@ PROVIDERS = [
 
 
 def same(found, expected, started, ended):
-    """Whether the vault's files have exactly the expected items. The assertion does not compare them, because pytest
-    would print all of them."""
+    """Whether the vault's files have exactly the expected items. The comparison is outside the assertion, because
+    pytest would print all items."""
     for one, other in zip(found, sorted((item.kept(started, ended) for item in expected), key=lambda item: item[:4])):
         for mine, theirs in zip(one, other):
             # If no program told a time, the vault notes the moment of the import.

@@ -49,7 +49,7 @@ def test_a_secret_that_is_better_protected_there_replaces_none(unlocked, here, t
     unlocked.store("here", "k", "v", "latchkey:accessible", here)
     file = place(unlocked, "vault.json", exported(({"k": "v"}, "there", {"modified": 1 << 40, **there})))
     for prefer in ("there", "newer"):
-        # Without the record, the import takes the item for one that a program stored here.
+        # Without the record, the import treats the item as stored by a program.
         (unlocked.home / ".local/state/latchkey/imported.json").unlink(missing_ok=True)
         unlocked.run("latchkey", "edit", "k=v", "--secret", input="here", check=True)
         for words in (("--dry-run",), ()):
@@ -63,7 +63,7 @@ def test_a_secret_that_is_better_protected_there_replaces_none(unlocked, here, t
 
 
 def test_only_conflicts_that_an_option_decides_name_it(unlocked):
-    """Some conflicts remain even with --prefer there. The vault's item or the file decides them."""
+    """Some conflicts remain even with --prefer there. The vault's item or the file decides these conflicts."""
     unlocked.store("here", "k", "open")
     unlocked.store("here", "k", "weaker", "latchkey:accessible", "always")
     unlocked.store("here", "k", "asking", "latchkey:require", "user-presence")
@@ -82,7 +82,7 @@ def test_only_conflicts_that_an_option_decides_name_it(unlocked):
 
 
 def keyring(*items):
-    """A textual keyring of gnome-keyring. Its items have these attributes."""
+    """A textual keyring of gnome-keyring. The items of the keyring have these attributes."""
     text = "[keyring]\ndisplay-name=Login\n"
     for number, attributes in enumerate(items):
         text += f"\n[{number}]\nitem-type=0\ndisplay-name=Label\nsecret=secret {number}\nmtime=1700000000\nctime=1700000000\n"
@@ -138,7 +138,7 @@ def test_what_was_checked_is_what_is_opened(unlocked):
 
 @pytest.mark.parametrize("name", [b"M\0x", b"M\0", "\ufeffM".encode(), b"Q"])
 def test_a_parameter_that_keepassxc_reads_under_another_name(unlocked, name):
-    """KeePassXC ends such a name at its first zero byte, and drops a byte order mark."""
+    """KeePassXC ends the name of a parameter at its first zero byte, and drops a byte order mark."""
     size = len(name).to_bytes(4, "little")
     cost = b"\0\x01\x05" + size + name + b"\x08\0\0\0" + (1 << 40).to_bytes(8, "little") + b"\0"
     content = b"\x03\xd9\xa2\x9a\x67\xfb\x4b\xb5\0\0\x04\0\x0b" + len(cost).to_bytes(4, "little") + cost + bytes(5)

@@ -40,7 +40,8 @@ ENTRIES = [
     [WIDE, "no map", MAP, b"\0\0\0\x09", "base64", b"AAAACQ=="],
     ["", "outside", TEXT, qt_text("x"), "plaintext", b"x"],
 ]  # fmt: skip
-# Items that programs stored through KWallet's Secret Service. The programs find them only by their own attributes.
+# Items that programs stored through KWallet's Secret Service. The programs find these items only by their own
+# attributes.
 SERVED = [
     ["kdewallet", "A label", "org.example.Program", {"user": "me", "server": "a.org"}, encoded(b"a secret")],
     ["kdewallet", "A label", None, {"app_id": "org.example.App"}, encoded(bytes(range(64)))],
@@ -93,8 +94,8 @@ def test_everything_arrives(kwallet, unlocked):
 
 
 # kwalletd of KDE Frameworks 6.14 and later makes these libsecret calls. Until 6.28, programs name the wallet from
-# kwalletrc. From 6.29 on, kwalletd names the default collection. It takes the first collection with that label, or
-# creates one. It finds entries by server, user and type, and reads them as text.
+# kwalletrc. From 6.29 on, kwalletd names the default collection. kwalletd takes the first collection with that label,
+# or creates one. kwalletd finds entries by server, user and type, and reads the entries as text.
 LOOKUP = """
 import base64, json, sys
 import gi
@@ -168,8 +169,8 @@ def test_programs_of_kde_find_their_default_wallet(kwallet, unlocked, settings, 
 
 
 def test_a_default_wallet_beside_collections_that_were_named(kwallet, unlocked):
-    """The import renames no collection of the person. It creates a collection with the wallet's name, and the report
-    names the programs that look elsewhere."""
+    """The import renames no collection of the person. The import creates a collection with the wallet's name, and the
+    report names the programs that look elsewhere."""
     carried(kwallet, unlocked)
     collection = "/org/freedesktop/secrets/collection/login"
     unlocked.run("busctl", "--user", "set-property", "org.freedesktop.secrets", collection, "org.freedesktop.Secret.Collection", "Label",
@@ -347,7 +348,8 @@ def test_what_cannot_be_read(kwallet, unlocked):
     cut.with_suffix(".salt").unlink()
     assert "has no salt beside it" in run(unlocked, "kwallet", cut).stderr
     assert seen(unlocked) == []
-    # The command leaves out a wallet that GPG encrypts. It imports the good one, and names the command for the other.
+    # The command leaves out a wallet that GPG encrypts. The command imports the good wallet, and names the command for
+    # the encrypted wallet.
     place(unlocked, f"{FOLDER}/gpg.kwl", b"KWALLET\n\r\0\r\n\0\1\2\0" + bytes(60))
     done = run(unlocked, "kwallet")
     assert done.returncode == PARTLY and "latchkey import kwallet --running" in done.stdout and "rm --" not in done.stdout

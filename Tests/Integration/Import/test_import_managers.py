@@ -122,7 +122,7 @@ def test_keepass(unlocked, version, xml):
 
 @pytest.mark.parametrize("kind", kdbx.KINDS)
 def test_keepass_with_argon2(unlocked, kind):
-    """KeePassXC's window makes databases with Argon2. keepassxc-cli of Debian 12 makes them only with AES."""
+    """KeePassXC's window makes databases with Argon2. keepassxc-cli of Debian 12 makes databases only with AES."""
     xml = ("<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta><Generator>test</Generator></Meta><Root>"
            + keepass_group(1, "Passwords", keepass_entry(20, keepass_string("Title", "first"), keepass_string("Password", ODD)))
            + "</Root></KeePassFile>")  # fmt: skip

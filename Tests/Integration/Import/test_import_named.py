@@ -1,5 +1,5 @@
 """latchkey import names every entry that it leaves out. Each source has entries that can be imported, and an entry for
-each reason that prevents an import. All of them are in the report.
+each reason that prevents an import. All these entries are in the report.
 """
 
 import json
@@ -127,7 +127,7 @@ def test_every_entry_is_imported_or_named(unlocked, source):
             assert sorted(line["label"] for line in told["lines"] if line["outcome"] == outcome) == sorted(coming), told
             assert len(kept(unlocked)) == len(coming)
             # The report names a file in `collection` and an item in `label`. If the item has no label, the reason names
-            # it.
+            # the item.
             left = [word for line in told["lines"] if line["outcome"] == "left" for word in (line["collection"], line["label"], line["reason"])]
             for name in staying:
                 named = [word for word in left if word == name or f"'{name}'" in word] + [text for text in told["notices"] if name in text]

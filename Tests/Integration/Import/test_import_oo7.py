@@ -64,7 +64,7 @@ def test_a_sandboxed_application(unlocked):
     assert "does not open with that password" in run(unlocked, "oo7", "--app", APP).stderr
     unlocked.run("latchkey", "rm", f"app_id={APP}", check=True)
     # An import first brings the portal's secret into the vault, as from gnome-keyring. Then the application's file
-    # opens with it.
+    # opens with that secret.
     place(unlocked, f"{FOLDER}/login.keyring",
           variant_keyring(PASSWORD.encode(), [("portal", {"app_id": APP}, secret, "application/octet-stream")]))
     assert run(unlocked, "oo7").returncode == DONE

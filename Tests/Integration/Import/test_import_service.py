@@ -1,6 +1,6 @@
 """latchkey import service from a running KWallet and KeePassXC. Items keep the attributes by which their programs find
-them. The Secret Service reveals too little about some entries. The command leaves these out, and the report names the
-command that imports them.
+them. The Secret Service reveals too little about some entries. The command leaves these entries out, and the report
+names the command that imports these entries.
 """
 
 import pathlib
@@ -69,8 +69,8 @@ def test_keepassxc(unlocked):
         assert done.returncode == PARTLY and counts(done) == {"items": 8, "added": 7, "left": 1}, done.stdout + done.stderr
         assert left(done) == [("Own", "its notes and one-time password; 'latchkey import keepass' imports them")]
         here = seen(unlocked)
-        # The import drops the attributes that KeePassXC adds to each item. With them, a program could not replace the
-        # item.
+        # The import drops the attributes that KeePassXC adds to each item. With these extra attributes, a program could
+        # not replace the item.
         assert [one for one in here if one[1] not in ("Own", "Plain")] == ARRIVED
         mine = {one[1]: (dict(map(tuple, one[2])), one[3]) for one in here if one[1] in ("Own", "Plain")}
         attributes, secret = mine["Own"]
@@ -87,8 +87,8 @@ def test_keepassxc(unlocked):
 
 
 def test_a_provider_that_strips_the_leading_zeros_of_a_shared_secret(unlocked):
-    """KWallet strips the zeros in this way. Such a session encrypts unreadable data, so the import opens another
-    session and uses that one."""
+    """KWallet strips the zeros too. A session with a stripped secret encrypts unreadable data, so the import opens and
+    uses another session."""
     other = OtherHome(unlocked, "stripping")
     provider = unlocked.start("/usr/bin/python3", unlocked.lend(STRIPPING, "secretclient.py"), env=other.environment, stdout=subprocess.PIPE, text=True)
     try:

@@ -22,7 +22,7 @@ def test_each_class(open_peer, name):
     assert peer.get(item, ITEM, "Attributes") == words
     # With other attributes, the class is not a filter, because clients search with all attributes that they stored.
     assert peer.search(words | {CLASS: "always"}) == ([item], [])
-    # A replacement or new attributes keep the class, unless they name another one.
+    # A replacement or new attributes keep the class, unless the call names another class.
     assert peer.create("second", words) == item
     assert class_of(peer, item) == name
     peer.set(item, ITEM, "Attributes", "a{ss}", words | {"more": "1"})

@@ -1,5 +1,5 @@
-"""Object paths of collections. They come from the labels, as in gnome-keyring, and stay the same for a collection's
-whole life.
+"""Object paths of collections. The daemon makes the paths from labels, as gnome-keyring does. A path stays the same for
+a collection's whole life.
 """
 
 import contextlib

@@ -39,7 +39,7 @@ def terminal(session):
 
 
 def stored(peer):
-    """An item of each class, by class, and an attribute that all of them share."""
+    """An item of each class, by class, and an attribute that all items share."""
     attributes, words = fresh()
     items = {name: peer.create(f"secret {name}", {**attributes, "n": name, CLASS: name}, label=name) for name in CLASSES}
     return items, attributes, words
@@ -54,7 +54,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
     text = latchkey(session, "find", *words).stdout.decode()
     for name, path in items.items():
         one = found[place(path)]
-        # The command and the vault agree about each item. The command does not show an unknown label as an empty one.
+        # The command and the vault agree about each item. The command does not show an unknown label as an empty label.
         properties = peer.all(path, ITEM)
         assert one["class"] == name and one["collection"] == "Login"
         assert one["state"] == ("locked" if properties["Locked"] else "open")
@@ -134,7 +134,7 @@ def test_a_passphrase_of_its_own(terminal, peer):
 
 
 def test_new_items_while_it_is_locked(session, peer):
-    """Storing works behind the lock if the class allows it. A new item never replaces an unreadable one."""
+    """Storing works behind the lock if the class allows it. A new item never replaces an unreadable item."""
     for state in ("locked", BEHIND):
         bring_to(state, session, peer)
         added = {}
@@ -165,7 +165,8 @@ def test_nothing_is_stored_while_it_is_sealed(session, peer):
 
 
 def test_a_twin_that_may_be_there(session, peer):
-    """An item with unreadable attributes may have exactly these. So the command creates no second item with them."""
+    """An item with unreadable attributes may have exactly the new item's attributes. So the command creates no second
+    item with these attributes."""
     attributes, words = fresh()
     item = peer.create("old", {**attributes, CLASS: PASSCODE}, label="Hidden")
     session.lock()

@@ -76,7 +76,7 @@ def test_an_item_is_locked_by_itself(session, peer, name):
     assert peer.read(other) == b"other"
     assert peer.call(other, ITEM, "Delete") == NOTHING
     assert peer.read(peer.create("new", {"new": "1"})) == b"new"
-    # A lock and unlock of the screen keep the explicit lock. A login ends it.
+    # A lock and unlock of the screen keep the explicit lock. A login ends the explicit lock.
     bring_to("locked", session, peer)
     bring_back("locked", session, peer)
     check_that_it_is_locked(peer, item, attributes)
@@ -115,8 +115,8 @@ def test_an_item_that_is_locked_while_the_vault_is(session, peer, state):
 
 
 def test_a_prompt_for_it_or_its_collection_lifts_it(answered):
-    """The Rust crate makes these calls in item::should_lock_and_unlock. libsecret makes them to replace a locked item.
-    """
+    """The Rust crate makes these calls in item::should_lock_and_unlock. libsecret makes the same calls to replace a
+    locked item."""
     peer, asked = answered
     item = peer.create("secret", {"lock": "1"})
     for times, path in enumerate((item, LOGIN, DEFAULT, item.replace(LOGIN, DEFAULT)), 1):
@@ -153,7 +153,7 @@ def test_what_cannot_be_locked_is_said(session, peer):
     peer.call(gone, ITEM, "Delete")
     for path in (ROOT, NOTHING, "/no/where", LOGIN + "/99999", ROOT + "/collection/c99", ROOT + "/aliases/none", gone):
         assert lock_error(peer, path) == NO_SUCH_OBJECT
-    # The call locks all objects that it can lock, even if it cannot lock others.
+    # The call locks the item, although it cannot lock the other objects.
     assert lock(peer) == ([], NOTHING)
     assert lock(peer, SESSION_COLLECTION, gone, item, portal) == ([item], NOTHING)
     assert peer.read_error(item) == IS_LOCKED and peer.read(own) == b"short"

@@ -38,7 +38,8 @@ def test_paths_are_stable(session, peer):
 
 def test_paths_of_items_are_never_used_again(session, peer):
     """A client that keeps an old path must not find another item's secret there. A new collection with a former label
-    gets the former path, because programs look for it there. It does not get the former number."""
+    gets the former path, because programs look for the collection at that path. The new collection does not get the
+    former number."""
     work = make(peer, "Work")
     item = peer.create("first", MAIL)
     inside = peer.create("inside", MAIL, collection=work)

@@ -1,4 +1,4 @@
-"""Class rules in the real daemon. They choose the class of a new item by its attributes. The tests also damage the
+"""Class rules in the real daemon. The rules choose the class of a new item by its attributes. The tests also damage the
 rules file.
 """
 
@@ -34,7 +34,7 @@ def test_installed_rules_keep_what_works_behind_the_lock(opened):
     opened.lock()
     assert opened.lookup(*GEARY) == "mail"
     assert opened.lookup(*OTHER) is None
-    # Behind the lock, a client can also store such an item.
+    # Behind the lock, a client can also store an item of this class.
     opened.store("new", *GEARY[:-1], "somebody")
     assert opened.lookup(*GEARY[:-1], "somebody") == "new"
     assert opened.status()["problems"] == []

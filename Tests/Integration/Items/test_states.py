@@ -117,8 +117,8 @@ def test_locked(session, peer, state):
 
 @pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
 def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
-    """Clients cannot change or delete a locked item, not even one that was stored behind the lock. They can do both
-    with a readable item, even behind the locked screen."""
+    """Clients cannot change or delete a locked item, not even one that was stored behind the lock. Clients can change
+    and delete a readable item, even behind the locked screen."""
     items = {name: peer.create("old", {"of": name, CLASS: name}, label="Old") for name in CLASSES}
     bring_to(state, session, peer)
     new = peer.create("new", {"of": "new"}) if state in ("locked", BEHIND) else None
@@ -169,7 +169,8 @@ def test_a_locked_collection_is_neither_changed_nor_deleted(session, peer, state
 
 
 def test_an_item_of_another_device_can_be_deleted_once_all_is_unlocked(session, peer):
-    """No unlock opens such an item. While the vault is locked, the item looks locked like the others of its class."""
+    """No unlock opens an item of another device. While the vault is locked, the item looks locked like all items of its
+    class."""
     names = [name for name in CLASSES if name.endswith("this-device-only")]
     items = [peer.create("secret", {"of": name, CLASS: name}) for name in names]
     session.stop_daemon()
@@ -267,8 +268,7 @@ def test_collections_that_were_deleted_are_absent(session, peer, state):
 
 def test_before_creation(session):
     client = Peer(session)
-    # The error says that the collection is locked. If it said that the collection does not exist, clients would create
-    # one.
+    # The error says that the collection is locked. After an error about a missing collection, clients would create one.
     assert client.failure(DEFAULT, "org.freedesktop.DBus.Properties", "GetAll", "(s)", COLLECTION).name == IS_LOCKED
     assert client.create_error("early", MAIL).name == IS_LOCKED
     opened, prompt = client.unlock(LOGIN, DEFAULT, LOGIN + "/1")

@@ -1,4 +1,4 @@
-"""latchkey-kwallet: org.kde.KWallet for KDE's programs. It keeps all entries in the vault."""
+"""latchkey-kwallet: org.kde.KWallet for KDE's programs. latchkey-kwallet keeps all entries in the vault."""
 
 import itertools
 import os
@@ -18,7 +18,7 @@ from support.session import wait_until
 
 SCHEMA = {"xdg:schema": "org.qt.keychain"}
 WIDE = "\u00e4/\u6f22 \U0001f511"
-# Readers and Swift see one string. To KDE's programs these are two names.
+# Readers and Swift see one string. To KDE's programs these strings are two names.
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 # The rules that come with Latchkey make entries of this folder readable behind the lock.
 NETWORK = "Network Management"
@@ -107,7 +107,7 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     # A program may take the empty answer for the value, and store it.
     assert kde.write("mail", "") == kde.write("map", {}) == kde.write("mail", {}) == -1
     assert kde.of("renameEntry", "sss", FOLDER, "mail", "post") == -1
-    # Nor can a program destroy an entry that it cannot read.
+    # A program cannot destroy an entry that it cannot read.
     assert kde.of("removeEntry", "ss", FOLDER, "mail") == kde.call("deleteWallet", "s", KDEWALLET) == -1
     assert not kde.of("removeFolder", "s", FOLDER) and kde.of("removeEntry", "ss", NETWORK, "gone") == 0
     assert kde.write("new", "n") == 0 and kde.write("uuid", wifi | {"more": "m"}, NETWORK) == 0
@@ -120,8 +120,8 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
 @pytest.mark.night("kwallet")
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_secret_is_left_in_memory(unlocked, kde):
-    """The memory of latchkey-kwallet contains no secret that passed through, and has no cache. The control: the names,
-    which are not secret, are in it."""
+    """The memory of latchkey-kwallet contains no secret that passed through, and has no cache. The control: the memory
+    contains the names, which are not secret."""
     secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "key", "value", "stream")}
     control = "a folder whose name is long enough to be found, and that this program keeps"
     for entry, value in (("text", secret["text"]), ("map", {"k": "v", secret["key"]: secret["value"]}), ("stream", secret["stream"].encode())):
@@ -213,7 +213,7 @@ def test_handles_and_wallets(unlocked, kde):
     assert kde.call("close", "sb", KDEWALLET, True) == 0 and kde.call("close", "sb", KDEWALLET, True) == -1
     kde.wait_for("walletClosedId", kde.handle)
     assert kde.entries() == [] and kde.open() > 0 and kde.read("a") == "b"
-    # The call deletes the wallet's entries. It also deletes the collection if the collection has no other item.
+    # The call deletes the wallet's entries. The call also deletes the collection if the collection has no other item.
     peer = Peer(unlocked)
     peer.create("not KWallet's", {"a": "b"}, collection=DEFAULT)
     assert kde.call("deleteWallet", "s", WIDE) == kde.call("deleteWallet", "s", KDEWALLET) == 0
@@ -281,7 +281,7 @@ def test_changes_by_other_programs_are_announced(unlocked, kde):
     assert announced() == [("entryUpdated", KDEWALLET, "other", "b")]
     peer.call(item, ITEM, "Delete")
     assert announced() == [("entryDeleted", KDEWALLET, "other", "b"), ("folderListUpdated", KDEWALLET)]
-    # A client hears of its own changes once. It does not hear of items that are not entries, nor of locks.
+    # A client hears of its own changes once. A client does not hear of items that are not entries, nor of locks.
     assert kde.write("own", "1") == kde.write("own", "2") == kde.of("renameEntry", "sss", FOLDER, "own", "new") == 0
     assert kde.of("removeEntry", "ss", FOLDER, "new") == 0
     peer.create("z", {"a": "b"})

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.night("kwallet")
 
 # KDE's own description of the interface.
 DESCRIPTION = pathlib.Path("/usr/share/dbus-1/interfaces/kf5_org.kde.KWallet.xml")
-# kwalletd emits these signals, although KDE's description lacks them.
+# KDE's description lacks these signals, but kwalletd emits them.
 UNDESCRIBED = {("signal", "entryUpdated", "sss", ""), ("signal", "entryRenamed", "ssss", ""), ("signal", "entryDeleted", "sss", "")}
 # The number of items that the vault deletes in one step.
 STEP = 4096
@@ -112,8 +112,8 @@ def test_lists_and_signals(unlocked, kde):
 
 
 def test_an_entry_of_two_forms_is_one(unlocked, kde):
-    """Programs of the Secret Service may store an entry in two forms. A write replaces both, so that the former value
-    never comes back."""
+    """Programs of the Secret Service may store an entry in two forms. A write replaces both forms, so that the former
+    value never comes back."""
     peer = Peer(unlocked)
     for form, value in (("plaintext", "old"), ("map", '{"a":"b"}')):
         peer.create(value, {"server": FOLDER, "user": "entry", "type": form, "xdg:schema": "org.qt.keychain"})

@@ -98,7 +98,7 @@ class Akonadi:
 
 @contextlib.contextmanager
 def akonadi(session, root, bus):
-    """Akonadi in a process namespace. The end of the first process ends all others."""
+    """Akonadi in a process namespace. The end of the first process ends all other processes."""
     words = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", '"$@" & wait', "sh", *command_in(root, session, "akonadi_control")]
     with open(session.root / "akonadi.log", "ab") as log:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -109,7 +109,7 @@ def akonadi(session, root, bus):
     finally:
         process.kill()
         process.wait(seconds(20))
-        # A new Akonadi starts only after all these have ended.
+        # A new Akonadi starts only after all these processes have ended.
         wait_until(lambda: all(process_of(session, name) is None for name in (f"{CONTROL}.lock", CONTROL, RESOURCE)), "the end of Akonadi")
 
 

@@ -1,5 +1,5 @@
-"""kwalletmanager5 with latchkey-kwallet. It lists entries, copies one to the clipboard, and follows changes by other
-programs.
+"""kwalletmanager5 with latchkey-kwallet. kwalletmanager5 lists entries, copies an entry to the clipboard, and follows
+changes by other programs.
 """
 
 import pathlib
@@ -66,7 +66,7 @@ def test_it_shows_entries(session, manager):
     wait_until(lambda: copied(session, 2) == "by another program", "the new entry")
     peer.create("another password", entry)
     wait_until(lambda: copied(session, 2) == "another password", "the new password")
-    # Behind the lock, the window shows no password. The person's actions lose none.
+    # Behind the lock, the window shows no password. No action of the person deletes a password.
     session.lock()
     assert copied(session, 1) != "open sesame"
     assert session.locker().returncode == 0

@@ -83,12 +83,13 @@ def agent(session):
 
 
 def password(session):
-    """The password that NetworkManager gets from the agent. Empty if the agent gives none."""
+    """The password that NetworkManager gets from the agent. Empty if the agent gives no password."""
     return nmcli(session, *ASK).stdout.rstrip("\n")
 
 
 def keep(session, value):
-    """Makes NetworkManager hand a password to the agent. NetworkManager does not report whether the agent took it."""
+    """Makes NetworkManager hand a password to the agent. NetworkManager does not report whether the agent took the
+    password."""
     assert nmcli(session, "connection", "modify", "office", "802-1x.password", value).returncode == 0
 
 

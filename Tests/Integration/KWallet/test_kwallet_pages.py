@@ -91,7 +91,7 @@ def qt_octets(value):
 
 
 def login_to_keep(port):
-    """The login in the form in which KIO sends it to its password server. The person wants to keep it."""
+    """The login in the form in which KIO sends it to its password server. The person wants to keep the login."""
     texts = [LOGIN["login"], LOGIN["password"], "", "", "", "", REALM, ""]
     flags = [False, False, True, True]
     return (b"\x01" + qt_octets(f"http://localhost:{port}/page".encode()) + b"".join(map(qt_text, texts)) + bytes(flags) + struct.pack(">I", 0))

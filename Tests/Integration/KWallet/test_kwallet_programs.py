@@ -50,7 +50,7 @@ def test_kwallet_query(unlocked):
     told = asked(unlocked)
     assert told["entries"] == (0, sorted([*NAMES, "map"])) and told["password"][1] == [f"secret of {WIDE}"]
     assert json.loads("".join(query(unlocked, "-r", "map", KDEWALLET).stdout)) == {"key": "value", WIDE: WIDE}
-    # kwallet-query reports that it could not read, but ends with status 0. With kwalletd5 it does the same.
+    # kwallet-query reports that it could not read, but ends with status 0. With kwalletd5, kwallet-query does the same.
     assert told["no wallet"] == (NO_WALLET, ["Wallet none not found"]) and told["no folder"][1] == ["The folder none does not exist!"]
     assert told["no entry"][1] == [f"Failed to read entry none value from the {KDEWALLET} wallet."]
     assert told["write"] == (0, "new\nlines\n")

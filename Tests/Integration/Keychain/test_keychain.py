@@ -228,7 +228,7 @@ def test_a_persistent_reference_outlasts_restarts(session, program, another):
 
 
 def test_a_daemon_that_was_started_again(session, program):
-    """The daemon restarts between calls. Calls of each kind find the new one."""
+    """The daemon restarts between calls. Calls of each kind find the new daemon."""
     calls = [
         lambda: program.add(generic(), secret(b"x"))[0],
         lambda: program.copy(generic(), DATA)[0],
@@ -291,8 +291,8 @@ def test_locked_is_told_from_absent(session, program, state):
 
 
 def test_locked_items_of_others_are_not_found_in_a_group_that_is_not_theirs(session, program, another):
-    """Before the first login, the vault cannot read attributes. It can only tell by which attributes a search finds an
-    item."""
+    """Before the first login, the vault cannot read attributes. The vault can only tell by which attributes a search
+    finds an item."""
     stranger = another(LATCHKEY_ACCESS_GROUPS="TEAM.other")
     assert stranger.add(generic(), secret(b"x"))[0] == SUCCESS
     session.store("y", "service", "sync", "account", "anna")
@@ -334,8 +334,8 @@ def test_a_prompt_that_is_dismissed(session, program):
 
 
 def test_a_deletion_asks_if_the_vault_cannot_read_what_matches(session, program):
-    """Before the first login, the vault knows only by which attributes it found an item. So it cannot check the rest of
-    the query."""
+    """Before the first login, the vault knows only by which attributes it found an item. So the vault cannot check the
+    rest of the query."""
     asked = answer_prompts(session, give_password(session))
     assert program.add(generic(), {"labl": "mine"}, secret(b"x"))[0] == SUCCESS
     assert session.logout().returncode == 0
@@ -474,7 +474,8 @@ def test_a_passphrase_that_the_program_brings(session, program):
 
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_passphrase_that_could_not_be_locked_is_told(session, keychain_caller, is_locked):  # noqa: F811
-    """The limit on locked memory then still suffices for other secrets. It refuses only the context's own memory."""
+    """The limit on locked memory then still suffices for other secrets. The limit refuses only the context's own
+    memory."""
     assert session.login().returncode == 0
     errors = session.root / "errors"
     with errors.open("w") as file:

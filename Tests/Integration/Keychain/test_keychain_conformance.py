@@ -123,7 +123,7 @@ PRIMARY_KEYS = [
 
 THREE = (add(genp(acct="a"), secret(b"1")), add(genp(acct="b"), secret(b"2")), add(genp(acct="c"), secret(b"3")))
 GENERIC = {"class": "genp"}
-# The item that was changed last comes first. This order is ours, because Apple documents none.
+# The item that was changed last comes first. Latchkey chose this order, because Apple documents no order.
 LIMITS = [
     row("no limit is one, not in an array", *THREE, copy(GENERIC, DATA).gives(data(b"3"))),
     row("limit one", *THREE, copy(GENERIC, DATA, {"m_Limit": "m_LimitOne"}).gives(data(b"3"))),

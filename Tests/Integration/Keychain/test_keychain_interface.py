@@ -236,8 +236,8 @@ def test_one_item_of_a_kind(session, peer):
     with another(session) as other:
         for attributes in (kind, {**kind, "more": "2"}):
             assert refused(add, other, "another", attributes, kind) == DUPLICATE
-    # Items with further attributes may exist beside the item. Clients that do not use this interface may store more of
-    # them.
+    # Items with further attributes may exist beside the item. Clients that do not use this interface may store more
+    # such items.
     add(peer, "beside", {**kind, "more": "2"}, {**kind, "more": "2"})
     assert peer.create("replaced", {**kind, "more": "1"}) == item and peer.read(item) == b"replaced"
     beside = peer.create("by CreateItem", {**kind, "more": "1"}, replace=False)
@@ -320,7 +320,7 @@ def state_of(peer, *paths):
 
 def test_several_items_change(open_peer):
     peer = open_peer
-    # The new attributes replace all old ones.
+    # The new attributes replace all old attributes.
     items, kinds = pair(peer, old="x")
     other = [fresh(), fresh()]
     peer.listen()

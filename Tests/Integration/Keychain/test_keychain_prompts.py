@@ -73,7 +73,7 @@ def test_a_wrong_one_is_tried_once(peer, windows, session):
     assert unlock(peer, item, "something else") == "refused"
     assert find(peer, KIND, session=peer.plain).items[0].state == ASKS
     assert windows.take() == "", "a person was asked in its place"
-    # Each wrong passphrase counts once. One more would make the programs wait.
+    # Each wrong passphrase counts once. After one wrong passphrase more, programs would have to wait.
     assert [unlock(peer, item, "something else") for _ in range(3)] == ["refused"] * 3
     assert unlock(peer, item, BANK) == "accepted" and peer.read(item) == b"the secret"
 
@@ -103,7 +103,7 @@ def test_it_is_for_no_other_question(peer, windows, session):
     session.lock()
     windows.answer()
     assert unlock(peer, LOGIN, session.password) == "dismissed" and windows.take().count("GETPIN") == 1
-    # The passphrase also stays unused if such a module is in the stack of passphrases and asks in the same words.
+    # The passphrase also stays unused if another module is in the stack of passphrases and asks in the same words.
     assert session.locker().returncode == 0
     mine = new(peer, passphrase=session.password)
     stack(session, "latchkey-item", "auth required pam_unix.so\naccount required pam_permit.so\n")
@@ -138,8 +138,8 @@ def test_the_session_is_locked_first(peer, windows, session):
 
 
 def test_it_opens_nothing_for_another_question(peer, windows, session):
-    """The passphrase answers only its own prompt. It does not answer another client's prompt about the item, nor an
-    earlier prompt of the same client."""
+    """The passphrase answers only its own prompt. The passphrase does not answer another client's prompt about the
+    item, nor an earlier prompt of the same client."""
     item = new(peer)
     other = Peer(session)
     asked = [ToldPrompt(one, one.unlock(item)[1], passphrase) for one, passphrase in ((peer, None), (other, None), (peer, BANK))]
@@ -156,11 +156,12 @@ def test_a_change_of_what_it_asks_for(peer, windows):
     assert access(peer, item)[1] == PASSPHRASE
     assert prompt(peer, change(peer, item, require=""), BANK).outcome == "accepted"
     assert access(peer, item)[1] == "" and peer.read(item) == b"the secret"
-    # If the item had no passphrase, the given one becomes the item's passphrase.
+    # If the item had no passphrase, the program's passphrase becomes the item's passphrase.
     assert prompt(peer, change(peer, item, require=PASSPHRASE), "a new one").outcome == "accepted"
     assert unlock(peer, item, "a new one") == "accepted" and peer.read(item) == b"the secret"
     assert windows.take() == ""
-    # The change needs the old and a new passphrase. The given one is the old one, and the person chooses the new one.
+    # The change needs the old and a new passphrase. The program gives the old passphrase, and the person chooses the
+    # new one.
     windows.answer("chosen", "chosen")
     assert prompt(peer, change(peer, item, new=True), "a new one").outcome == "accepted"
     assert "Choose a passphrase" in windows.take()
@@ -318,7 +319,8 @@ def test_nothing_of_it_is_left_in_memory(session, windows, end):
     if end in ("right", "wrong"):
         assert unlock(peer, item, right if end == "right" else wrong) == ("accepted" if end == "right" else "refused")
     else:
-        # Behind a locker, the prompt keeps the passphrase in memory. This also shows that the scan can find it.
+        # Behind a locker, the prompt keeps the passphrase in memory. So the scan must find the passphrase here, which
+        # is the control.
         behind_a_locker(session, peer)
         told = ToldPrompt(peer, waiting(peer) if end == "locked" else peer.unlock(item)[1], right)
         assert seen() == {"right"}

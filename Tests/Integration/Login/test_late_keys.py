@@ -172,7 +172,7 @@ def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("what", ["latchkey lock", "the last logout"])
 def test_a_helper_that_works_for_a_command_ends_as_well(opened, what):
-    """Such a helper also has the password, for a recovery code or a session's protector."""
+    """A helper that makes a recovery code or a session's protector also has the password."""
     helper = Control(opened)
     assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
     assert not helper.is_over()

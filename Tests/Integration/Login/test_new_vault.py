@@ -80,7 +80,7 @@ def test_programs_find_nothing_and_that_is_the_truth(session, peer):
 
 
 def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, peer):
-    """The data folder may be a link to a disk that is not mounted. That does not show that there is no vault."""
+    """The data folder may be a link to a disk that is not mounted. A dead link does not mean that there is no vault."""
     folder = session.vault.parent.parent
     if folder.exists():
         folder.rename(folder.with_name("away"))
@@ -92,7 +92,7 @@ def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, pee
 @pytest.mark.night("login")
 @pytest.mark.parametrize("link", ["vault", "data", "home"])
 def test_a_vault_behind_a_link(session, link):
-    """doctor advises such a link for a home on a remote disk. People also use one to move folders off a full disk."""
+    """doctor advises a link for a home on a remote disk. People also use links to move folders off a full disk."""
     place = {"vault": session.vault, "data": session.vault.parent.parent, "home": session.home}[link]
     moved = session.root / "moved"
     session.run("sh", "-c", 'mkdir -p -m 700 "$1" && mv "$1" "$2" && ln -s "$2" "$1"', "sh", place, moved, check=True, cwd="/")
@@ -145,7 +145,7 @@ def test_the_label_can_be_read_in_every_state(session, peer):
 
 @pytest.mark.parametrize("mode", [0o500, 0o000])
 def test_a_home_folder_that_takes_nothing_says_nothing_of_its_vault(session, peer, mode):
-    """The home may not be mounted yet. If programs heard that they have no items, they would store new secrets."""
+    """The home may not be mounted yet. If programs heard that no item exists, the programs would store new secrets."""
     (session.home / ".local").rename(session.root / "elsewhere")
     session.home.chmod(mode)
     try:
@@ -306,7 +306,7 @@ def test_items_of_the_command_line(session):
 
 @pytest.mark.parametrize("command", ["add --label=Mail", "add --label=Mail --replace", "import csv"])
 def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, command):
-    """Such a vault comes from a login while Latchkey was off."""
+    """A vault without a database comes from a login while Latchkey was off."""
     create_vault(session)
     words, given = (("k=v",), "mine") if command.startswith("add") else (("-",), TABLE)
     done = session.run("latchkey", *command.split(), "--no-prompt", *words, input=given)
@@ -335,7 +335,7 @@ def make_collection(session, label, alias):
 
 
 def test_a_client_that_makes_the_default_collection(session, peer):
-    """libsecret and SecretStorage create a default collection if they find none."""
+    """If no default collection exists, libsecret and SecretStorage create one."""
     person = make_collection(session, "Default keyring", "default").type(session.password)
     assert person.last_line() == f"at {LOGIN}"
     assert peer.get(LOGIN, COLLECTION, "Label") == "Login", "it is the login's, whatever a program would call it"
@@ -381,7 +381,8 @@ def test_two_clients_share_one_answer(session, peer):
 
 
 def test_a_prompt_and_a_command_at_once(session):
-    """Both answers have the right password. One creates the vault, and the other unlocks it."""
+    """Both answers have the right password. One answer creates the vault, and the other answer unlocks the new vault.
+    """
     people = [store(session).expect(CREATES).expect(ASKED)]
     people += [Person(session, "latchkey", "unlock").expect("assword") for _ in range(2)]
     for person in people:
@@ -445,7 +446,7 @@ def descendants(process):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("turn", range(8))
 def test_the_helper_dies_anywhere(session, turn):
-    """The helper is killed at a random moment. The next password opens the existing vault or creates it."""
+    """The helper is killed at a random moment. The next password opens the existing vault or creates a vault."""
     wanted = random.Random(turn).uniform(0, 0.6)
     with session.start("latchkey", "unlock", "--stdin", stdin=-1, stdout=-3, stderr=-3) as process:
         process.stdin.write(session.password.encode() + b"\n")
@@ -502,7 +503,7 @@ def test_a_first_login_on_a_full_disk(stage):
 @pytest.mark.night("faults")
 @pytest.mark.parametrize("rest", [0, 65536], ids=["keybag", "database"])
 def test_a_right_password_on_a_full_disk(stage, rest):
-    """PAM accepts the password, but the disk has no room for a vault. Both the commands and other programs report the
+    """PAM accepts the password, but the disk has no room for a vault. The commands and other programs report the
     reason."""
     if os.getuid() != 0:
         pytest.skip("needs to mount a small disk")
@@ -543,7 +544,8 @@ def test_a_read_only_home(new_session):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root starts a session of another user")
 def test_a_system_account_hears_that_it_gets_no_vault(stage):
-    """Every command that needs a vault says that system accounts get none. No command advises a way to create one."""
+    """Every command that needs a vault says that system accounts get no vault. No command advises a way to create one.
+    """
     session = Session(stage, user="daemon")
     try:
         assert session.login().returncode == 0 and not session.vault.exists()

@@ -80,7 +80,7 @@ def assert_new_alone(session, former):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_before_any_daemon_opened_the_vault(session, times):
-    """Latchkey was off at the first login, so the vault has no database yet. The change loses none."""
+    """Latchkey was off at the first login, so the vault has no database yet. The change loses no database."""
     for number in range(times):
         former, new = session.password, f"{NEW} {number}"
         assert session.change_token(former, new).returncode == 0
@@ -261,8 +261,8 @@ def test_latchkey_unlock_asks_as_well(vault):
     done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW).expect(FORMER).type(former)
     assert "unlocked" in done.last_line() and done.status == 0
     assert opens(vault, NEW) and opens(vault, former)
-    # The next time, the new password suffices. It may still be the code of another factor, so it does not replace the
-    # former one.
+    # The next time, the new password suffices. The new password may still be the code of another factor, so it does not
+    # replace the former password.
     vault.lock()
     done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW)
     assert "unlocked" in done.last_line() and done.status == 0
@@ -400,7 +400,7 @@ def test_it_can_be_put_back(vault):
 
 
 def test_clients_of_a_vault_that_was_put_aside(vault):
-    """No client waits forever. No client hears that it has no items, because it would then store new ones."""
+    """No client waits forever. No client hears that no item exists, because the client would then store new items."""
     peer = Peer(vault)
     item = peer.create("secret", {"n": "1"})
     vault.lock()

@@ -1,5 +1,5 @@
-"""A login without a password. Its vault is always unlocked, and depends only on the device key. Without a password,
-items that need one are destroyed.
+"""A login without a password. The user's vault is always unlocked, and depends only on the device key. Removing a
+password destroys the items that need a password.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ def copy_of(session, to):
 
 
 def put_back(session, copy, *names):
-    """Replaces the vault's files with those of an earlier copy."""
+    """Replaces the vault's files with the files of an earlier copy."""
     session.stop_daemon()
     for name in names or [file.name for file in copy.iterdir() if file.is_file()]:
         for old in session.vault.glob(f"{name}*") if name == "vault.db" else [session.vault / name]:
@@ -214,7 +214,7 @@ def test_the_first_password_changes_all_keys(passwordless, tmp_path):
     session.restart()
     assert state(session) == ("sealed", False)
     assert readable(session) == {"always", "always-this-device-only"}
-    # The former keybag opened without a password. It does not open the present database.
+    # The former keybag opened without a password. That keybag does not open the present database.
     after = copy_of(session, tmp_path / "after")
     put_back(session, before, "keybag")
     assert state(session) == ("sealed", False)
@@ -236,7 +236,7 @@ def test_the_first_password_ends_a_code_that_anybody_could_have_made(passwordles
 
 
 def test_the_first_password_behind_a_locker(passwordless):
-    """From now on, lockers count. That includes the locker that is already active."""
+    """From now on, lockers count. The rule includes a locker that is already active."""
     session = passwordless
     fill(session, OTHERS)
     peer = Peer(session)
@@ -267,7 +267,7 @@ def test_without_creating_a_password_is_not_taken(passwordless):
 
 @pytest.mark.parametrize("backend", ["file", "host"])
 def test_a_password_that_root_removed(session, service, tmp_path, backend):
-    """Root ran `passwd -d`. The next login notices it."""
+    """Root ran `passwd -d`. The next login notices the removal."""
     if backend == "host":
         service.start()
     assert session.login().returncode == 0
@@ -338,7 +338,8 @@ def test_a_password_that_is_removed_by_pam(session):
     assert readable(session) == set(OTHERS) and not has(session, PASSCODE)
     session.restart()
     assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
-    # A later module refused the change, or the person sets the password again. It counts as the first password.
+    # A later module refused the change, or the person sets the password again. The password counts as the first
+    # password.
     session.shadow("*")
     assert session.login().returncode == 0
     assert state(session) == ("unlocked", False)
@@ -497,7 +498,7 @@ def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, sta
             one.close()
         closed = time.monotonic()
         wait_until(lambda: not is_refused(session, wanted), "the end of those that wait for nobody", timeout=30)
-        # Without the test, each of them would end after 20 seconds.
+        # By itself, each helper would end after 20 seconds.
         assert time.monotonic() - closed < 12
         waiting = Control(session)
         waiting.send(wanted)

@@ -1,4 +1,4 @@
-"""A login without a password brings only tier key C. latchkeyd must use a genuine key, and reject others."""
+"""A login without a password brings only tier key C. latchkeyd must use a genuine key, and reject any other key."""
 
 import contextlib
 import secrets

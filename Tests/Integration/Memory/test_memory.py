@@ -1,7 +1,7 @@
 """The secrets in the daemon's memory.
 
-After a lock the memory has no key of tier A, and after the session's end no key of tier C. It never has the root key, a
-tier key, an item key, a secret or the password.
+After a lock the memory has no key of tier A, and after the session's end no key of tier C. The memory never has the
+root key, a tier key, an item key, a secret or the password.
 
 Every scan has a control: it finds the keys that must be in memory.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another proces
 
 PLAIN, ENCRYPTED = "plain", "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 TIERS = {CLASSES[number]: tier for number, tier in CLASS_TIER.items()}
-# Kinds of keys that stay in the daemon's memory while it may use them. The daemon derives other keys on demand.
+# Kinds of keys that stay in memory while the daemon may use them. The daemon derives other keys on demand.
 KEPT = {"collection", "index", "device", "share", "class", "metadata", "private"}
 
 
@@ -38,7 +38,7 @@ class Memory:
         self._keys = {}
 
     def text(self, tier, name):
-        """A new secret of a tier. It is too long to occur by chance."""
+        """A new secret of a tier. The secret is too long to occur by chance."""
         text = secrets.token_hex(24)
         self.secrets[tier][name] = text.encode()
         return text
@@ -75,7 +75,7 @@ class Memory:
         return {name: [str(place) for place in places[name][:3]] for name in sorted(places)}
 
     def check(self, there, gone):
-        """Checks that memory has every kept key of the tiers `there`. It must have no key of the tiers `gone`, no
+        """Checks that memory has every kept key of the tiers `there`. Memory must have no key of the tiers `gone`, no
         temporary key, no secret that a client read or wrote, and no key of a closed transport session."""
         kept = self._named(there, True)
         if there:
@@ -90,7 +90,7 @@ class Memory:
 
 
 def tunables():
-    """The setting from the daemon's unit. Without it, freed memory keeps its old content."""
+    """The setting from the daemon's unit. Without this setting, freed memory keeps its old content."""
     unit = (REPOSITORY / "dbus/latchkeyd.service.in").read_text()
     return re.search(r"^Environment=GLIBC_TUNABLES=(\S+)$", unit, re.MULTILINE)[1]
 
@@ -108,7 +108,7 @@ def memory(new_session):
     new_session.set_password("password " + secrets.token_hex(24))
     set_tunables(new_session, tunables())
     process = new_session.restart()
-    # glibc ends the first setting with a zero byte, if there are several.
+    # glibc ends the first of several settings with a zero byte.
     assert (
         b"GLIBC_TUNABLES=" + tunables().split(":")[0].encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes()
     )
@@ -151,7 +151,7 @@ def test_lock_erases_tier_a(memory):
         memory.learn()
         memory.session.lock()
         memory.check(there={"C", "device"}, gone={"A"})
-        # The same again, with the keys of the second unlock.
+        # The test repeats the checks with the keys of the second unlock.
         memory.session.locker()
         memory.check(there={"A", "C", "device"}, gone=())
         memory.session.lock()
@@ -168,7 +168,7 @@ def test_the_end_of_the_session_erases_tier_c(memory):
         memory.session.logout()
         assert memory.session.status()["state"] == "sealed"
         memory.check(there={"device"}, gone={"A", "C"})
-        # The same for a session that is locked at its end.
+        # The test repeats the check with a session that is locked at its end.
         log_in(memory)
         memory.session.lock()
         memory.session.logout()

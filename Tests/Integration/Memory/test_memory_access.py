@@ -53,7 +53,8 @@ def helpers(session):
             if (folder / "comm").read_text() != "latchkey-derive\n":
                 continue
             mark = f"LATCHKEY_SESSION={session.root}".encode()
-            # A supervisor and a starter are between the helper and the daemon. They only wait.
+            # A supervisor and a starter are between the helper and the daemon. The supervisor and the starter only
+            # wait.
             starter = parent(parent(parent(folder.name)))
             if mark in pathlib.Path(f"/proc/{starter}/environ").read_bytes():
                 found.append(int(folder.name))
@@ -86,7 +87,7 @@ class Guarded:
         kinds = {key.kind: key.value for key in vault.keys if key.name.endswith("item 1")}
         self.needles |= {"item key": kinds["item"], "passphrase's key": kinds["passphrase"]}
         self.needles |= {"passphrase": self.passphrase.encode(), "wrong passphrase": self.wrong.encode()}
-        # The daemon keeps this key in every state. The control: the scan finds it.
+        # The daemon keeps this key in every state. The control: the scan finds this key.
         self.kept = next(key.value for key in vault.keys if key.kind == "metadata" and key.tier == "C")
 
     def found(self, pid, **more):
@@ -119,7 +120,7 @@ def stocked(shared_session):
 
 @pytest.fixture
 def guarded(stocked):
-    # A right answer before each test resets the count of wrong ones, which all prompts share.
+    # A right answer before each test resets the count of wrong answers, which all prompts share.
     assert stocked.ask().type(stocked.passphrase).last_line() == stocked.secret
     yield stocked
     assert stocked.session.locker().returncode == 0 and stocked.session.status()["items"] == 1

@@ -1,4 +1,4 @@
-"""A person ends a command by a signal. Its memory then has no secret that it had read."""
+"""A person ends a command by a signal. The command's memory then has no secret."""
 
 import ctypes
 import os

@@ -63,7 +63,7 @@ def by_new_keys(session, service):
 
 
 DESTROYERS = [by_command, by_an_empty_field, by_passwd, by_the_next_login, by_new_keys]
-# After these functions, such items can exist again only after a new password.
+# After these functions, items of the class can exist again only after a new password.
 WITHOUT_PASSWORD = [by_an_empty_field, by_passwd]
 
 
@@ -152,8 +152,8 @@ def test_nothing_is_left(served, destroy, tmp_path):
         again = memory.learn()
         assert not {key.value for key in again.keys} & set(gone.values())
         assert memory.found({key.name: key.value for key in again.keys if key.name == "erasable share"})
-    # The daemon erases generations when it is idle. It empties the log when the vault has been idle for a while, or at
-    # its own end.
+    # The daemon erases generations when it is idle. The daemon empties the log when the vault has been idle for a
+    # while, or when the daemon ends.
     generations = session.vault / "generations"
     wait_until(lambda: not list(generations.glob("*.erased")), "the end of former generations")
     session.stop_daemon()

@@ -1,5 +1,5 @@
-"""Secrets that exceed the limit on locked memory. The daemon still stores and returns them, and reports that they may
-be swapped out.
+"""Secrets that exceed the limit on locked memory. The daemon still stores and returns the secrets, and reports that
+secrets may be swapped out.
 """
 
 import pytest

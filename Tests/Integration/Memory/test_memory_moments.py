@@ -1,8 +1,8 @@
 """The daemon's memory at moments that tests rarely meet by chance: in the middle of a store, and between the arrival of
 keys and the unlock. The test stops the daemon at these moments.
 
-These scans are the control for the scans a moment later. They look for secrets of every size and of each class that a
-lock erases, keys of transport sessions, and tier keys.
+These scans are the control for the scans a moment later. The scans look for secrets of every size and of each class
+that a lock erases, keys of transport sessions, and tier keys.
 """
 
 import concurrent.futures

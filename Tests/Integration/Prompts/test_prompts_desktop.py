@@ -51,8 +51,8 @@ class Asked:
         self.path, self._client, self._results = path, client, []
         self._subscribe()
         client.call(path, PROMPT, "Prompt", "(s)", "")
-        # The daemon first asks the bus about the client, and then asks the person. After two further calls, both have
-        # happened.
+        # The daemon asks the bus about the client before it shows the prompt. After two further calls, the prompt is on
+        # the screen.
         for _ in range(2):
             client.get(LOGIN, COLLECTION, "Locked")
 
@@ -258,7 +258,7 @@ def test_clients_share_one_window(dialog, client):
     tool = lookup(dialog)
     other = Peer(dialog.session)
     asked = [ask(other, LOGIN), ask(other, other.search(MAIL)[1][0])]
-    # One of the clients leaves, but the window stays for the others.
+    # One of the clients leaves, but the window stays for the other clients.
     client.close()
     assert asked[0].is_waiting and len(dialog.windows()) == 1
     dialog.answer(dialog.session.password)

@@ -30,7 +30,7 @@ def dialog(screen):  # noqa: F811
 
 @pytest.fixture
 def stored(dialog):
-    """An item with a passphrase that secret-tool has stored. Its keys stay in memory behind a locker."""
+    """An item with a passphrase that secret-tool has stored. The item's keys stay in memory behind a locker."""
     tool = store(dialog, "application-password", CLASS, "after-first-unlock")
     dialog.expect()
     dialog.answer(PASSPHRASE, PASSPHRASE)

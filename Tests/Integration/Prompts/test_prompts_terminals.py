@@ -117,7 +117,7 @@ def dialog(desk):
 
 @pytest.fixture
 def stored(desk):
-    """An item with a passphrase. Its keys stay in memory behind a locker."""
+    """An item with a passphrase. The item's keys stay in memory behind a locker."""
     if desk.session.status()["items"] == 0:
         desk.store("application-password", CLASS, "after-first-unlock")
     return desk

@@ -18,7 +18,7 @@ def test_keys_of_ssh_add_sign_until_they_are_removed(agent):  # noqa: F811
         agent.run("ssh-add", "-T", f"{path}.pub", check=True)
     fingerprints = agent.run("ssh-add", "-l", check=True).stdout.splitlines()
     assert fingerprints == [agent.run("ssh-keygen", "-lf", path, check=True).stdout.strip() for path in paths]
-    # The agent signs alone, because the file of the private key is deleted.
+    # The file of the private key is deleted, so only the agent can sign.
     paths[0].unlink()
     signed = agent.folder / "text"
     signed.write_text("text")

@@ -15,7 +15,8 @@ from support.sshagent import (
 
 pytestmark = pytest.mark.night("ssh")
 
-# A prompter that nobody answers. It notes when it appeared. The test chooses its action at SIGTERM.
+# A prompter that nobody answers. The prompter notes when it appeared. The test chooses the prompter's action at
+# SIGTERM.
 WAITING = "#!/bin/sh\ntrap '{end}' TERM\n{{ cut -d' ' -f1 /proc/uptime; }} >>{shown}\nwhile :; do sleep 0.05; done\n"
 
 

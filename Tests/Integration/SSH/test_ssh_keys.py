@@ -57,8 +57,8 @@ def test_a_key_of_the_vault_asks_once_until_the_lock(agent):  # noqa: F811
 
 
 def test_a_change_of_the_vault_counts_at_the_next_signature(agent):  # noqa: F811
-    """The agent caches the vault's keys, and signs with a single call. So it must hear of each change before the next
-    signature."""
+    """The agent caches the vault's keys, and signs with a single call. So the agent must hear of each change before the
+    next signature."""
     session = agent.session
     path = agent.key()
     agent.will_say(False)
@@ -140,7 +140,8 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
         os.kill(person.pid, signal.SIGCONT)
         for client in (second, third):
             person.expect("login password")
-            # The end of the former prompt drops typed characters, so the person types until the prompt accepts them.
+            # The end of the former prompt drops typed characters, so the person types until the prompt accepts the
+            # password.
             limit = Limit(20)
             while not limit.is_over:
                 person.type(session.password)

@@ -59,7 +59,7 @@ def children(agent):
 
 
 def request(path):
-    """A request for a signature. Its client does not say where it comes from, so the agent asks the person."""
+    """A request for a signature. The client does not say where the request comes from, so the agent asks the person."""
     return b"\x0d" + string(public_blob(path)) + string(DATA) + bytes(4)
 
 

@@ -155,7 +155,7 @@ def test_the_plan_of_switch_is_told(speaks, providers):  # noqa: F811
     title = translation("the desktop no longer starts %1$s for secrets", MARKED).replace("%1$s", "gnome-keyring")
     assert title in planned
     told("--to", "latchkey")
-    # The record is always in English. A later run prints it.
+    # The record is always in English. A later run prints the record.
     record = (home / ".local/state/latchkey/switch.json").read_text()
     assert "the desktop no longer starts gnome-keyring for secrets" in record and "ȧ" not in record
     (home / ".config/autostart/gnome-keyring-secrets.desktop").write_text("changed")

@@ -1,4 +1,4 @@
-"""The handbook shows the output of commands. The same commands in a test session print the same."""
+"""The handbook shows the output of commands. In a test session, the commands print the same text."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from support.session import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/user/command-line.md").read_text()
 TEXT = PAGE.partition("## What the commands print")[2].partition("\n## ")[0]
-# These lines differ from those on a machine with logind and the device key service.
+# These lines differ on a machine with logind and the device key service.
 ELSEWHERE = ("Device key", "Lock reports from")
 
 

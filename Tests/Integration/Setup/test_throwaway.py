@@ -36,7 +36,7 @@ def test_pam_follows_a_change_of_the_password(session):
 
 
 def test_no_command_says_that_the_account_lacks_a_password(new_session):
-    """passwd(1) reports that the machine's `nobody` has no password. The session's account has one."""
+    """passwd(1) reports that the machine's `nobody` has no password. The session's account has a password."""
     status, doctor = (new_session.run("latchkey", command).stdout for command in ("status", "doctor"))
     assert "'latchkey unlock', which creates the vault" in status
     assert "sudo passwd" not in status + doctor and "there is no vault yet" in doctor
@@ -84,7 +84,7 @@ def test_the_real_vault_is_not_touched(session):
 
 
 def contents(folder):
-    """Every file below the folder, with its bytes and times. None if the folder does not exist."""
+    """Every file below the folder, with its bytes and times. The result is None if the folder does not exist."""
     if not folder.exists():
         return None
     files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
@@ -148,7 +148,7 @@ def test_a_script_on_a_slow_machine(stage, quota):  # noqa: F811
 
 
 def test_what_is_installed_on_the_machine(stage):
-    """Only this session sees the stage's files, which are mounted over those of /usr."""
+    """Only this session sees the stage's files, which are mounted over the files of /usr."""
     mounting = 'mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr'
     if subprocess.run(["unshare", "-m", "sh", "-c", mounting, "sh", stage], stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("no overlay can be mounted here")

@@ -1,6 +1,6 @@
-/* A security key library for OpenSSH, which passes all calls to OpenSSH's own library for tests. That library knows
- * neither PIN nor touch, so this one adds both. If the file PIN exists, a signature needs the PIN in it. If
- * TOUCH.needed exists, a signature waits until the file TOUCH exists. */
+/* A security key library for OpenSSH, which passes all calls to OpenSSH's own library for tests. OpenSSH's library
+ * knows neither PIN nor touch, so this library adds both. If the file PIN exists, a signature needs the PIN in it.
+ * If TOUCH.needed exists, a signature waits until the file TOUCH exists. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// A program on QtKeychain, as KMail's resources are. It stores, reads or deletes one password. It prints the library's
-// error (0 for none) and, in hexadecimal, the password that it has read.
+// A program on QtKeychain, as KMail's resources are. The program stores, reads or deletes one password. It then prints the
+// library's error (0 for none) and, in hexadecimal, the password that it has read.
 //
 //     keychainprogram write|read|delete SERVICE KEY [HEXADECIMAL]
 
