@@ -101,7 +101,7 @@ class Generations:
             self._switch("off")
             take("off", self._writes(size)[0])
             self._switch("on")
-            # The first generation is due at once. In the next hour, none is due.
+            # The first generation is due at once. In the next hour, no generation is due.
             self._make()
             samples, cost = self._writes(size)
             take("on", samples)

@@ -176,7 +176,7 @@ class Fuzzer:
             parameters = GLib.Variant("(ao)", ([path for path in (self.path(), self.path()) if not path.startswith(LOGIN)
                                                 and "aliases" not in path],))  # fmt: skip
         elif method == "CreateItem" and signature == "a{sv}(oayays)b":
-            # A new item in the place of a known one would replace it.
+            # A new item could replace a known item.
             return
         elif method == "Update" and signature == "a(oa{sv}a{ss})b(oayays)":
             # The known items must keep their secrets.
@@ -276,7 +276,7 @@ class Fuzzer:
         if self.locked:
             assert self.session.login().returncode == 0
         peer = Peer(self.session)
-        # A login ends an explicit lock only if the daemon asks it for keys.
+        # A login ends an explicit lock only if the daemon asks the helper for keys.
         assert self.session.run("latchkey", "lock").returncode == 0
         assert self.session.login().returncode == 0
         for item, value in self.items.items():

@@ -83,7 +83,8 @@ def _once(kind, digest, make):
 
 
 def _remove(folder):
-    """Removes a folder. A killed mmdebstrap has left the host's folders mounted in it, so these are unmounted first."""
+    """Removes a folder. A killed mmdebstrap may have left the host's folders mounted in this folder, so the function
+    unmounts them first."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for place in reversed(mounts):
         if Path(place).is_relative_to(folder):

@@ -130,7 +130,7 @@ class Machine:
         sleep would end at once without a report."""
         assert not self._has_slept, "this machine has slept already: boot it anew first"
         self._has_slept = True
-        # The delay ensures that no data is on a serial line, where it would be lost.
+        # The delay ensures that no data is on a serial line, because sleep would lose the data.
         self.root.run("systemd-run -q --on-active=2 systemctl suspend")
         self.monitor.await_event("SUSPEND", TIMEOUT)
 

@@ -65,7 +65,7 @@ def _working_memory():
 
 
 def working_blocks(password, salt, passes, memory):
-    """The beginnings of all blocks in Argon2id's memory at its end."""
+    """The beginnings of all blocks in Argon2id's memory at the end of the derivation."""
     _, program = _working_memory()
     command = [program, str(passes), str(memory)]
     content = subprocess.run(command, input=salt + password, stdout=subprocess.PIPE, check=True).stdout

@@ -31,7 +31,7 @@ def await_state(console, state):
 
 
 def log_in(console, password):
-    """Logs in, and waits until the vault is unlocked. On a slow machine that may happen later, but without another
+    """Logs in, and waits until the vault is unlocked. On a slow machine the unlock may come later, but needs no further
     action."""
     console.login("alice", password)
     await_state(console, "unlocked")

@@ -103,7 +103,7 @@ def test_what_is_left_in_physical_memory(machine, known, password):
 
 
 def test_memory_that_is_not_erased_is_found(machine, known, password):
-    # A machine can sleep only once for each boot, and this test puts it to sleep too. So the machine boots again.
+    # A machine can sleep only once for each boot, and this test needs sleep too. So the machine boots again.
     machine.power_off()
     machine.boot()
     machine.root.run("systemctl start latchkey-deviced.service")

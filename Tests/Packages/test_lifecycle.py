@@ -137,7 +137,8 @@ def test_remove_names_the_edited_files_that_keep_the_module(machine, alice):
 
 
 def test_the_installation_says_that_edited_files_keep_the_module_out(machine, alice, packages):
-    # The test purges the packages. After a mere removal, their scripts would take the installation for an upgrade.
+    # The test purges the packages. After a mere removal, the packages' scripts would take the installation for an
+    # upgrade.
     machine.root(*APT, "purge", "latchkey", "libpam-latchkey")
     done = install(machine, packages)
     assert "Log out and in again" in done.stdout + done.stderr

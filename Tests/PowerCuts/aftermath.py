@@ -243,7 +243,8 @@ class NextStart:
             secrets = sorted(peer.read(path).decode() for path in found)
         finally:
             peer.close()
-        # If the last step was not acknowledged, the daemon completes it, and removes items that no key opens any more.
+        # If the last step was not acknowledged, the daemon completes the step, and removes items that no key opens any
+        # more.
         if not aftermath.partly:
             items = items or {}
             assert secrets == sorted(secret for name, (_, secret) in items.items() if name != ASKS)

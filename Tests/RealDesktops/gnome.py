@@ -115,7 +115,7 @@ class GNOME(Desktop):
         self.machine.root("systemctl", "start", "gdm")
         given_up = lambda: "maximum number of" in self.machine.journal(cursor)
         eventually(given_up, 60, "the end of gdm's tries to start a greeter on the seat")
-        # A session fails if it begins while the user manager of the previous one is still stopping.
+        # A session fails if it begins while the user manager of the previous session is still stopping.
         nothing_runs = lambda: self.machine.root("pgrep", "-u", "Debian-gdm", check=False).returncode != 0
         eventually(nothing_runs, 30, "the end of those greeters")
 
@@ -127,7 +127,7 @@ class GNOME(Desktop):
                 eventually(lambda: set(shells(self.machine, "Debian-gdm")) - known, 20, "gdm's greeter")
                 break
             except AssertionError:
-                # gdm has given up the display, and only its log shows that.
+                # gdm has given up the display. Only gdm's log shows that.
                 if tries_left == 0:
                     raise
         runs = lambda user: self.machine.root("pgrep", "-u", user, "-x", "gsd-housekeepin", check=False).returncode == 0

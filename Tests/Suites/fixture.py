@@ -37,8 +37,7 @@ def numbered(number, string, schema=SCHEMA, **more):
     return named | ({"xdg:schema": schema} if schema else {})
 
 
-# The contents of a mock. Each collection has its label, whether it is locked, and its items (label, secret,
-# attributes).
+# The contents of a mock. Each collection has a label, a lock state, and items (label, secret, attributes).
 STANDARD = {
     "english": ("Collection One", False, {
         "1": ("Item One", "111", numbered("1", "one", even="false")),
@@ -135,7 +134,7 @@ class Fixture:
         self._map(COLLECTION + name, path)
 
     def _prompted(self, *call):
-        """The result of a call that may return a prompt. If it does, the program calls the prompt."""
+        """The result of a call that may return a prompt. If the call returns a prompt, the program calls the prompt."""
         # gnome-keyring sometimes dismisses a prompt.
         for _ in range(3):
             *result, prompt = self._call(*call)

@@ -1,6 +1,6 @@
 """libsecret's own C tests in Debian 12's version, with the real service instead of their mock.
 
-Tests that never call a service are left out. So is test-prompt, because only the mock has its prompts.
+Tests that never call a service are left out. test-prompt is left out too, because only the mock has its prompts.
 """
 
 import re

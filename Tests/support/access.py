@@ -26,7 +26,7 @@ def peer(opened):
 
 
 def store(session, secret, passphrase, *attributes, label="Bank"):
-    """Stores an item with secret-tool. The person chooses its passphrase."""
+    """Stores an item with secret-tool. The person chooses the item's passphrase."""
     words = ["secret-tool", "store", f"--label={label}", *attributes, REQUIRE, PASSPHRASE]
     person = Person(session, *words).expect("Password: ").type(secret)
     person.expect("Choose a passphrase for").expect(label).type(passphrase).expect("again").type(passphrase)

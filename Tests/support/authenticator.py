@@ -113,8 +113,8 @@ class Authenticator:
         self.row = 0
 
     def know(self, party):
-        """Adds a credential for the party, as if it had been made earlier. Returns the secret of its answers with the
-        PIN."""
+        """Adds a credential for the party, as if it had been made earlier. Returns the secret of the credential's
+        answers with the PIN."""
         ident, random = os.urandom(64), {True: os.urandom(32), False: os.urandom(32)}
         self.credentials[ident] = {
             "party": party, "protection": 3, "key": ec.generate_private_key(ec.SECP256R1()), "random": random}

@@ -38,7 +38,7 @@ def text(value):
 
 
 def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0, given=None):
-    """`given` is the moment of the password. By default it is now."""
+    """`given` is the moment of the password. The default is now."""
     moment = now() if given is None else given
     return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host) + struct.pack("<QQ", prompt, moment))
 

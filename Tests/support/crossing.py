@@ -9,7 +9,7 @@ from support.control import SIZE_LIMIT
 
 
 class Crossing:
-    """Records the packets between the clients and the daemon while it is open. `sent` has the clients' packets, and
+    """Records the packets between the clients and the daemon until its end. `sent` has the clients' packets, and
     `answered` the daemon's."""
 
     def __init__(self, session):

@@ -185,8 +185,8 @@ class Login:
 
 
 def is_at_once(start, expected, usual=0.3):
-    """Whether a helper answers as expected, within the time that its work usually takes. A busy machine may delay one
-    helper. A helper that waits or works too much is late each time."""
+    """Whether a helper gives the expected answer within the usual time. A busy machine may delay one helper. A helper
+    that waits or works too much is late each time."""
     for _ in range(3):
         run = start()
         assert run.result() == expected

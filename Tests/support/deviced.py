@@ -48,7 +48,8 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def effective(uid):
-    """Root takes the user id for a moment, because the kernel reports it to the other end of a new connection."""
+    """Root takes the user id for a moment, because the kernel reports the user id to the other end of a new connection.
+    """
     if uid in (None, os.geteuid()):
         yield
         return
@@ -186,7 +187,7 @@ class Service:
 
 
 class SoftwareTPM:
-    """swtpm with its own chip. Clients reach it through `tcti`."""
+    """swtpm with its own chip. Clients reach the TPM through `tcti`."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-swtpm-", dir="/tmp"))

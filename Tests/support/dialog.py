@@ -191,7 +191,7 @@ def display(screen):
 
 @pytest.fixture
 def locker(dialog):
-    """A screen saver. When it starts, the daemon erases the keys."""
+    """A screen saver. When the screen saver starts, the daemon erases the keys."""
     opened = Peer(dialog.session)
 
     def turn(on, meanwhile=lambda: None):

@@ -1,8 +1,8 @@
-"""Faults at every step: the program is killed before its n-th change of a file, or has no more room from then on.
+"""Faults at every step: the program is killed before its n-th change of a file, or has no more room after that change.
 
-A preloaded library (Shims/faults.c) counts the changes. The tests arm it while the program runs, so that it counts only
-the changes of the tested operation. `FaultySession` is a session whose daemon has the library, and `everywhere` goes
-through all steps.
+A preloaded library (Shims/faults.c) counts the changes. The tests arm the library while the program runs, so that the
+library counts only the changes of the tested operation. `FaultySession` is a session whose daemon has the library, and
+`everywhere` goes through all steps.
 """
 
 import mmap

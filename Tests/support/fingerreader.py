@@ -190,8 +190,8 @@ class Holder(Peer):
 
 
 class Delay:
-    """Stands between latchkeyd and the service, and learns the covering keys. `passes` tells whether it passes on the
-    hand-overs of keys or keeps them. It passes on all other packets."""
+    """Stands between latchkeyd and the service, and learns the covering keys. If `passes` is true, the hand-overs of
+    keys go on to the service. All other packets always go on."""
 
     def __init__(self, path, uid, passes=False):
         self.path, self.passes, self.kept = pathlib.Path(path), passes, queue.Queue()

@@ -6,8 +6,8 @@ import sys
 from support.deviced import Service
 
 # A process between the daemon and the service. While the file HOLD exists, the process keeps all packets. If HOLD says
-# "answering", it still passes on the request that only asks whether the service answers. For each kept packet, HELD has
-# a line.
+# "answering", the process still passes on the request that only asks whether the service answers. For each kept packet,
+# HELD has a line.
 PROXY = """
 import os, pathlib, socket, sys, threading
 ours, theirs, uid, hold, held = sys.argv[1:]

@@ -20,7 +20,7 @@ PASSED = (
 
 @contextlib.contextmanager
 def root_of(release, *packages):
-    """The folder of a root file system. The first call makes it in some minutes."""
+    """The folder of a root file system. The first call makes the folder in some minutes."""
     folder = PLACE / f"{release}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"
     partial = folder.with_suffix(".partial")
     PLACE.mkdir(exist_ok=True)

@@ -60,7 +60,7 @@ def process_of(session, name=NAMES[0]):
 
 
 def end(session, number=signal.SIGKILL):
-    """Ends latchkey-kwallet. The next call starts it again."""
+    """Ends latchkey-kwallet. The next call starts latchkey-kwallet again."""
     process = process_of(session)
     assert process is not None
     os.kill(process, number)

@@ -1,4 +1,4 @@
-"""Artificial languages, made from po/latchkey.pot. Each has a translation of every message.
+"""Artificial languages, made from po/latchkey.pot. Each language has a translation of every message.
 
 MARKED replaces English letters by similar letters, so that untranslated text stands out. RIGHT_TO_LEFT has Arabic
 letters, and IDEOGRAPHIC has Japanese characters. Values stay unchanged.
@@ -80,7 +80,7 @@ def compile_catalogue(prefix, name, text):
 
 
 def speaking(language):
-    """The environment of a session in that language. Every machine has its locale."""
+    """The environment of a session in that language. Every machine has the locale."""
     return {"LC_ALL": "C.UTF-8", "LANGUAGE": language[0] if isinstance(language, tuple) else language}
 
 

@@ -1,5 +1,5 @@
-"""`listener.py PATH` listens at PATH, and prints the received bytes in hexadecimal. As a separate program, another user
-can run it. The program imports nothing from this package, which the other user may not be able to read.
+"""`listener.py PATH` listens at PATH, and prints the received bytes in hexadecimal. It is a separate program, so that
+another user can run it. The program imports nothing from this package, which the other user may not be able to read.
 """
 
 import socket

@@ -18,10 +18,10 @@ from support.peer import IS_LOCKED, ITEM, NO_SESSION, Failure, Peer
 from support.restoring import Restoring
 
 WORKERS, NAMES, RESTORED = 4, 20, 30
-# The daemon died before it answered, so it may have done the request or not.
+# The daemon died before its answer, so the request may be done or not.
 IN_DOUBT = {"org.freedesktop.DBus.Error." + name for name in ("NoReply", "ServiceUnknown", "NameHasNoOwner")}
-# These errors mean the same at the control socket. While a new daemon replaces the old socket, its file may be missing
-# for a moment.
+# These errors mean the same at the control socket. While a new daemon replaces the old socket, the file of the socket
+# may be missing for a moment.
 DIED = (ConnectionError, FileNotFoundError)
 ABSENT = None
 

@@ -62,8 +62,8 @@ def eventually(true, timeout=10.0, what="the condition"):
 
 
 def enter_mount_namespace():
-    """Gives this process its own mount namespace, once. The host's later mounts appear in it, and its own mounts stay
-    invisible to the host."""
+    """Gives this process its own mount namespace, once. The host's later mounts appear in the namespace, and the
+    namespace's own mounts stay invisible to the host."""
     if not getattr(enter_mount_namespace, "done", False):
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
@@ -258,7 +258,7 @@ class Machine:
         return self._entering("systemd-run", "-q", "--wait", "--collect", "--property=KillMode=process", *options)
 
     def root(self, *command, input=None, timeout=60, check=True):
-        """Runs a command as root in its own unit. Its output is text."""
+        """Runs a command as root in its own unit. The command's output is text."""
         return self._run(self._unit("--pipe", "--"), command, input, timeout, check)
 
     def user(self, name, *command, input=None, timeout=60, check=True):
@@ -287,8 +287,8 @@ class Machine:
             run, arguments, env=CLEAN, encoding="utf-8", timeout=seconds(60), dimensions=(50, 400), preexec_fn=hang_up)
 
     def terminal_until_read(self, *command):
-        """Like `terminal`, for a command that ends by itself. At the end it prints `status` with the number, and waits
-        for a line, because systemd-run can lose the last line of a program that ends."""
+        """Like `terminal`, for a command that ends by itself. At the end the terminal shows `status` with the number,
+        and waits for a line. The wait is needed because systemd-run can lose the last line of a program that ends."""
         return self.terminal("sh", "-c", '"$@"; echo "status $?"; read -r line', "sh", *command)
 
     def path(self, inside):

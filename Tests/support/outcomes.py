@@ -1,4 +1,4 @@
-"""The record of a run, for readers who did not watch it (a pytest plugin).
+"""The record of a run, for readers who did not watch the run (a pytest plugin).
 
 With `--record FILE`, each start of a test and each outcome becomes a line of JSON in FILE at once. However the run
 ends, a reader sees which tests failed and which were under way.
@@ -31,7 +31,7 @@ class Record:
         self._write(begins=nodeid)
 
     def pytest_runtest_logreport(self, report):
-        # A passed test is reported after its call, a skipped one after its setup or its call. A failure is reported at
+        # A passed test is reported after its call, a skipped test after its setup or its call. A failure is reported at
         # any stage.
         if report.failed or report.skipped or report.when == "call":
             self._write(

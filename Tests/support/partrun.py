@@ -69,8 +69,8 @@ class PartRun:
         if self.is_pytest:
             tests = self.only or [f"Tests/{name}" for name in self.part.tests]
             workers = min(self.part.workers, max(len(self.only), 1)) if self.only else self.part.workers
-            # pytest reads Tests/conftest.py after the command line. Until then it does not know our options, and would
-            # take a separate value for a path.
+            # pytest reads Tests/conftest.py after the command line. Until then pytest does not know our options, and
+            # would take a separate value for a path.
             command = [*PYTEST, f"--record={self.record}", *([f"--part={self.select}"] if self.select else []), *self.part.options]
             command += ["-n", workers] if workers > 1 else []
             command += tests

@@ -1,8 +1,8 @@
 """The parts of the test run: the promise of each, its command, its duration, and the sources that make it run.
 
 `make test` runs the parts of the gate, and `make test-all` runs every part. `.ci/run` runs the gate, and then the other
-parts whose sources a change touches. A test without the marker `night` belongs to the gate. `night("NAME")` puts it
-into the part of that name. The parts at the end of the list have their own folders or commands.
+parts whose sources a change touches. A test without the marker `night` belongs to the gate. The marker `night("NAME")`
+puts a test into the part of that name. The parts at the end of the list have their own folders or commands.
 """
 
 import dataclasses

@@ -42,8 +42,8 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def acting_as(session):
-    """Takes the session's user for a moment, because a bus sees the user of a new connection. Root returns to itself at
-    the end."""
+    """Takes the session's user for a moment, because a bus sees the user of a new connection. At the end, the process
+    is root again."""
     if os.getuid() == session.uid:
         yield
         return
@@ -249,7 +249,7 @@ class Peer:
         return self.call(ROOT, SERVICE, "Unlock", "(ao)", paths)
 
     def prompt(self, path):
-        """Calls the prompt. Returns whether it was dismissed, and its result with the type."""
+        """Calls the prompt. Returns whether the prompt was dismissed, and the typed result."""
         results = []
 
         def completed(_bus, _sender, _path, _interface, _member, parameters):

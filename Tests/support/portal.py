@@ -55,7 +55,8 @@ class Retrieval:
             name, PORTAL, SECRET, "RetrieveSecret", GLib.Variant("(osha{sv})", arguments), None,
             Gio.DBusCallFlags.NONE, 100_000, passed, None, self._done,
         )
-        # The daemon serves the calls of a connection in order, so it has read the first call when this one returns.
+        # The daemon serves the calls of a connection in order, so the daemon has read the first call when this call
+        # returns.
         peer.call("/", "org.freedesktop.DBus.Peer", "Ping")
         peer.listen()
 

@@ -68,7 +68,7 @@ def keychain_caller():
 
 
 class Program:
-    """The program in a session. Each of its calls is a method here, which returns the status and the result."""
+    """The program in a session. For each SecItem call there is a method, which returns the status and the result."""
 
     def __init__(self, session, path, errors=None, **environment):
         """`errors` is the target of the program's standard error."""

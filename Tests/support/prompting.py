@@ -119,7 +119,7 @@ def default_signals():
 
 
 class Terminal:
-    """The terminal of the client. Only the prompt reads from it."""
+    """The terminal of the client. Only the prompt reads from the terminal."""
 
     def __init__(self):
         self.screen, self.device = os.openpty()

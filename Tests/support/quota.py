@@ -8,8 +8,8 @@ from support.pace import Limit
 
 
 def _hierarchy():
-    """The folder for limited groups, and the file with its text for a percentage. The result is None if the machine has
-    no such folder."""
+    """The folder for limited groups, the file that limits a group, and the file's text for a percentage. The result is
+    None if the machine has no such folder."""
     for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, options, *_ = line.split()
         folder = pathlib.Path(where)

@@ -2,7 +2,7 @@
 
 `Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test with a line gets no further second try, because
 a second failure within 20 runs needs an explanation. Remove the line when you have the explanation. Nobody counts the
-runs. So a line counts until somebody removes it, or until it is 30 days old, which is longer.
+runs. So a line counts until somebody removes the line, or for 30 days, which is longer than 20 runs.
 """
 
 import datetime

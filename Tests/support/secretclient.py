@@ -50,7 +50,8 @@ class Client:
         return reply.body
 
     def open(self, algorithm):
-        """Opens a transport session. Returns its path and, in hexadecimal, the AES key and the shared number."""
+        """Opens a transport session. Returns the session's path and, in hexadecimal, the AES key and the shared number.
+        """
         if algorithm == PLAIN:
             _, path = self._call("/org/freedesktop/secrets", "Service", "OpenSession", "sv", (PLAIN, ("s", "")))
             self._keys[path] = None
@@ -71,11 +72,11 @@ class Client:
         return told | {"public": output[1].hex()}
 
     def handshakes(self, count, item):
-        """Opens this many encrypted sessions, with public keys of every length. In each it sets a secret and reads the
-        secret back.
+        """Opens this many encrypted sessions, with public keys of every length. In each session, the client sets a
+        secret and reads the secret back.
 
         Returns how many secrets came back unchanged, how many shared secrets and public keys of the service began with
-        a zero byte, and how often it sent each length of a public key."""
+        a zero byte, and how often the client sent each length of a public key."""
         told = {"right": 0, "zeros": 0, "short": 0, "lengths": {}}
         for number in range(count):
             # Powers of two are short public keys with a known private key. The steps cover every length.

@@ -4,8 +4,9 @@ A test without the marker `night` belongs to the gate, `make test`. `night("impo
 (`pytest.param(…, marks=…)`) or a whole file (`pytestmark`) into that part of `make test-all`. Without `--part` all
 tests run. LATCHKEY_ORDER, any text, shuffles files and tests. The same text gives the same order.
 
-`second_try` marks a test that drives other people's programs. Tests/run may repeat it once, and reports that. Tests of
-locks, keys, memory, peers, damage or lost data never have this mark (Tests/Repository/test_parts.py).
+`second_try` marks a test that drives other people's programs. Tests/run may repeat the test once, and reports the
+repetition. Tests of locks, keys, memory, peers, damage or lost data never have this mark
+(Tests/Repository/test_parts.py).
 """
 
 import os

@@ -196,7 +196,7 @@ class Session:
         self.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
 
     def start_daemon(self):
-        """Makes the bus start the daemon unless it runs. Returns its process."""
+        """Makes the bus start the daemon unless it runs. Returns the daemon's process."""
         method = "org.freedesktop.DBus.StartServiceByName"
         arguments = [f"string:{SECRETS}", "uint32:0"]
         self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, *arguments, check=True)
@@ -234,8 +234,8 @@ def own_children():
 
 
 def is_at_work(process):
-    """Whether the process is an orphaned helper. An ended helper is collected, and still counts this time, because only
-    then does its supervisor become a child of this process."""
+    """Whether the process is an orphaned helper. If the helper has ended, the function collects it, and still returns
+    True. After that, the helper's supervisor becomes a child of this process."""
     try:
         if pathlib.Path(f"/proc/{process}/comm").read_text() != "latchkey-derive\n":
             return False

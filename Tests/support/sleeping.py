@@ -30,8 +30,8 @@ FILES = {
 
 
 def prepare(top):
-    """Prepares a system for sleep. `top` is its root folder. The files take effect at the next boot or the next start
-    of logind."""
+    """Prepares a system for sleep. `top` is the system's root folder. The files take effect at the next boot or the
+    next start of logind."""
     for name, text in FILES.items():
         file = top / name.lstrip("/")
         file.parent.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ class Sleep:
         eventually(self.asleep.exists, 60, "the machine's sleep")
 
     def end(self):
-        """Wakes it up."""
+        """Wakes the machine up."""
         self.asleep.unlink()
         active = lambda: self.machine.root("systemctl", "is-active", "sleep.target", check=False).stdout.strip() == "active"
         eventually(lambda: not active(), 30, "the machine's waking up")

@@ -32,7 +32,7 @@ def strings(value):
 
 
 class Agent:
-    """A running agent of a session. A file answers its questions, and without an answer the answer is no."""
+    """A running agent of a session. A file has the answer to its questions. Without the file, the answer is no."""
 
     def __init__(self, session, asks_itself=False, providers=None):
         """`asks_itself` uses a real prompter instead of the file. `providers` are the libraries that may talk to

@@ -117,18 +117,19 @@ class Daemon:
     packet, SILENT for no answer, CLOSED to hang up, or a list of these for successive requests. `outcome` answers keys
     and passphrases.
 
-    These attributes record the requests. `hellos` has the hellos, `answered` the prompt number of each, and `given` the
-    moment of its password. `deliveries` has the keys, and `sessions` each delivery of tier key C alone. `asked` has the
-    prompt of each derivation, and `keys` the prompt and key of each passphrase. `packets` has all packets. `prompts`
-    has the prompts by number. `outcomes` tells how each prompt ended, or None if only its connection ended.
+    These attributes record the requests. `hellos` has the hello packets, `answered` the prompt number of each, and
+    `given` the moment of each password. `deliveries` has the keys, and `sessions` each delivery of tier key C alone.
+    `asked` has the prompt of each derivation, and `keys` the prompt and key of each passphrase. `packets` has all
+    packets. `prompts` has the prompts by number. `outcomes` tells how each prompt ended, or None if only its connection
+    ended.
 
-    The stand-in also has a device key. With `device_secret` None it answers as without a service. `secrets` has the
-    content of each wrapping, and `wrapping` belongs to the present protector. `wanted` has kind, vault and protector of
-    each request for a secret. `destructions` tells whether the password was reported as removed. `notes` counts the
-    passwords that opened nothing, and `put_aside` has the folders of put-aside vaults.
+    The stand-in also has a device key. With `device_secret` None, the stand-in answers as without a service. `secrets`
+    has the content of each wrapping, and `wrapping` belongs to the present protector. `wanted` has kind, vault and
+    protector of each request for a secret. `destructions` tells whether the password was reported as removed. `notes`
+    counts the passwords that opened nothing, and `put_aside` has the folders of put-aside vaults.
 
     `give_way` answers a helper that asks the daemon to end, and `given_way` counts these requests. If the answer is
-    yes, the stand-in ends the connection as a real daemon would. Later requests reach its successor.
+    yes, the stand-in ends the connection as a real daemon would. Later requests reach the next daemon.
 
     Sealed packets are recorded in their opened form. With `one_time_key` None, the stand-in answers a request for a
     sealing key as the real daemon does."""

@@ -55,7 +55,7 @@ class Subject:
         raise NotImplementedError
 
     def unlock_from_start(self):
-        """Starts the daemon, and unlocks it with the password. Returns the seconds until it answers."""
+        """Starts the daemon, and unlocks it with the password. Returns the seconds until the daemon answers."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""What becomes of each class in each state, measured through the real bus by a client of its own.
+"""The outcome of each operation for each class in each state, which a client measures through the real bus.
 
     python3 -m support.table --stage DIR        prints the table in Markdown: `make table`
 """

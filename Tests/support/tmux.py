@@ -45,7 +45,7 @@ class Tmux:
         return self
 
     def expect(self, *texts, times=1, gone=None):
-        """Waits until each of the texts is visible so many times, and `gone` is not visible."""
+        """Waits until each text is visible at least `times` times, and `gone` is not visible."""
         limit = Limit(TIMEOUT)
         while any((screen := self.screen).count(text) < times for text in texts) or (gone and gone in screen):
             assert not limit.is_over, f"waited for {texts} and saw:\n{screen}"

@@ -22,8 +22,8 @@ if CommandLine.argc == 4, CommandLine.arguments[2] == "--seeds" {
   exit(0)
 }
 Target.chosen = target.body
-// libFuzzer takes no signal that has a handler, such as Swift's for backtraces and our own for the erasure. Without that signal,
-// libFuzzer keeps no input, and ends at the first signal of its own clock.
+// libFuzzer installs no handler for a signal that has one, such as Swift's handler for backtraces and our own for the
+// erasure. Without its handlers, libFuzzer would keep no input, and the first alarm of its own clock would end it.
 for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGALRM, SIGINT, SIGTERM] { signal(number, SIG_DFL) }
 
 // libFuzzer takes everything behind its program's name for its own.

@@ -63,7 +63,7 @@ def read(peer, item):
 
 
 def asks_for_a_password(session):
-    """From now on the prompt for the finger also asks for a password, so that the screen shows it."""
+    """From now on the prompt for the finger also asks for a password, so that a question appears on the screen."""
     stack = (session.root / "pam.d/latchkey-presence").read_text()
     (session.root / "pam.d/latchkey-biometry").write_text(stack)
 

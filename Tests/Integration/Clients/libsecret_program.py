@@ -30,7 +30,7 @@ def kept():
 
 
 def wait(expected, seconds=20):
-    """The program's copy, as soon as it matches the expected one or the time is over."""
+    """The program's copy, as soon as the copy matches the expected state or the time is over."""
     late = []
     timer = GLib.timeout_add_seconds(seconds, late.append, True)
     while (now := kept()) != expected and not late:

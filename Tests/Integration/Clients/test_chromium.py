@@ -1,11 +1,12 @@
 """Chromium encrypts its cookies with a key in the Secret Service, and creates a new key if it finds none.
 
 Debian's Chromium 156 makes these calls at each start, as dbus-monitor shows. Chromium calls ReadAlias("default"), reads
-the collection's Label, and calls Unlock([collection]). If Unlock returns a prompt, it calls Prompt, and stops if the
-person dismisses the prompt.
+the collection's Label, and calls Unlock([collection]). If Unlock returns a prompt, Chromium calls Prompt, and stops if
+the person dismisses the prompt.
 
 Otherwise Chromium calls OpenSession("plain"), the collection's SearchItems({application: chromium, xdg:schema:
-..._v2}), Unlock([item]), GetSecrets([item]) and Close. If the search finds nothing, it calls CreateItem with replace.
+..._v2}), Unlock([item]), GetSecrets([item]) and Close. If the search finds nothing, Chromium calls CreateItem with
+replace.
 """
 
 import functools
@@ -114,7 +115,8 @@ class Browser:
         return dict(self._site.asked)["/kept"]
 
     def kept(self):
-        """How the cookies on the disk are encrypted: v11 means the key in the Secret Service, and v10 a fixed key."""
+        """The versions of the cookies' encryption on the disk: v11 uses the key in the Secret Service, and v10 uses a
+        fixed key."""
         file = self._profile / "Default/Cookies"
         with sqlite3.connect(f"file:{file}?immutable=1", uri=True) as database:
             return [bytes(value[:3]).decode() for (value,) in database.execute("SELECT encrypted_value FROM cookies")]

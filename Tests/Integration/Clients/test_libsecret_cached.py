@@ -1,4 +1,4 @@
-"""A running libsecret program keeps a copy of each item. The copy follows the item's state."""
+"""A running libsecret program keeps a copy of each item. When the item's state changes, the copy changes too."""
 
 import json
 import pathlib
@@ -66,8 +66,8 @@ def test_fifty_lock_cycles(session, peer, start):
     program.check(states(True, **items))
     for cycle in range(50):
         assert session.locker().returncode == 0
-        # The program hears of the change before the answer, so its copy is right at once. After a synchronous call, its
-        # main loop must run first.
+        # The program hears of the change before the answer, so its copy is right at once. After a synchronous call, the
+        # program's main loop must run first.
         search = "search" if cycle % 2 else "search_sync"
         if search == "search_sync":
             program.check(states(False, **items))

@@ -262,7 +262,8 @@ def test_handles_elsewhere(session):
 def test_callers_that_are_gone(session):
     peer, other = Peer(session), Peer(session)
     gone, unread = Retrieval(other, ONE), Retrieval(peer, TWO)
-    # Another process still holds the writing end open. The daemon closes its own end when the caller has left.
+    # Another process still holds the writing end of the pipe open. The daemon closes its own end when the caller has
+    # left.
     other.close()
     assert gone.read() == b""
     os.close(unread.reading)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
 
 
 class Application:
-    """A sandboxed application, started as Flatpak starts it. Without an id, it is a program outside any sandbox."""
+    """A sandboxed application, started as Flatpak starts it. Without an id, the program runs outside any sandbox."""
 
     def __init__(self, session, name, *arguments):
         command = ["/usr/bin/python3", session.lend(PROGRAM), *arguments]

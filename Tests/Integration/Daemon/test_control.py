@@ -31,7 +31,7 @@ def daemon(shared_session):
 def test_a_second_daemon_says_why_it_cannot_serve(daemon):
     with open(f"/proc/{daemon.daemon_pid()}/cmdline") as file:
         command = file.read().split("\0")[:-1]
-    # A second daemon ends at the control socket, whether it uses the same bus or another one.
+    # A second daemon ends at the control socket, whether the second daemon uses the same bus or another bus.
     done = daemon.run(*command)
     assert done.returncode == 1
     assert "latchkeyd cannot start: another latchkeyd of this user runs" in done.stderr

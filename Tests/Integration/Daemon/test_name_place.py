@@ -139,8 +139,8 @@ def test_one_that_passes_it_does_not_stay_in_front(session, manager, keyring):
 
 
 def test_where_another_has_the_name_nothing_is_kept(session, manager, keyring):
-    """After a stop, the daemon keeps no connection in the queue. gnome-keyring gets the name and keeps it until it
-    ends."""
+    """After a stop, the daemon keeps no connection in the queue. gnome-keyring gets the name, and keeps the name until
+    gnome-keyring ends."""
     manager.process.terminate()
     manager.await_end()
     manager.forget()

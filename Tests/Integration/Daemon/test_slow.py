@@ -53,7 +53,7 @@ def test_the_locker_unlocks_at_once_or_later(opened, quota, percent):  # noqa: F
 
 @SHARES
 def test_each_login_unlocks_at_once_or_later(new_session, quota, percent):  # noqa: F811
-    """The first login creates the vault, and a later one unlocks it."""
+    """The first login creates the vault, and a later login unlocks the vault."""
     for is_first in (True, False):
         assert (new_session.vault / "keybag").exists() != is_first
         process = new_session.start_daemon()

@@ -60,7 +60,7 @@ def test_nothing_secret_crosses_the_control_socket(unlocked):  # noqa: F811
     assert len(secrets) > len(before) + 4
     assert seen(secrets, crossing.packets) == set()
     assert sum(packet[1] == ONE_TIME_KEY for packet in crossing.sent) >= 3
-    # The control of the search: it finds a secret that the test adds.
+    # The control: the search finds a secret that the test adds.
     name = next(iter(secrets))
     assert seen(secrets, [*crossing.packets, b"x" + secrets[name] + b"x"]) == {name}
 

@@ -167,8 +167,8 @@ def test_another_machine(stocked, copied):
         pytest.skip("this machine has no identity")
     with pytest.raises(Unreadable, match="needs the machine's identity"):
         Vault(stocked.vault, stocked.password, None)
-    # On another device, the reader opens items that are not bound to the device. Of the bound items it opens only the
-    # label.
+    # On another device, the reader opens items that are not bound to the device. Of the bound items the reader opens
+    # only the label.
     elsewhere = Vault(copied.folder, stocked.password, bytes(16))
     here = read(stocked)
     for name, item in elsewhere.items.items():

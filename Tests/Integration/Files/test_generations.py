@@ -1,5 +1,5 @@
 """Generations of a vault with a real daemon. The daemon makes a generation when the vault is idle, and repairs a
-damaged database from it at the next unlock.
+damaged database from a generation at the next unlock.
 """
 
 import pytest

@@ -57,7 +57,7 @@ def generations(session):
 
 
 def age(session):
-    """Makes the newest generation older than an hour, so that the next one does not replace it."""
+    """Makes the newest generation older than an hour, so that the next generation does not replace it."""
     file = generations(session)[-1]
     number, moment, epoch = file.name.removesuffix(".db").split("-")
     file.rename(file.with_name(f"{number}-{int(moment) - 7200}-{epoch}.db"))

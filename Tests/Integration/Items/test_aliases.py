@@ -54,7 +54,7 @@ def test_aliases(open_peer):
     assert prompt == NOTHING and read("work") == made
     assert made in peer.get(ROOT, SERVICE, "Collections")
     assert peer.wait_for_member("CollectionCreated") == (made,)
-    # The alias already exists. So the call returns its collection, and sets the properties of that collection.
+    # The alias already exists. So the call returns the alias's collection, and sets the properties of that collection.
     peer.signals.clear()
     other = {COLLECTION + ".Label": GLib.Variant("s", "Work 2")}
     assert peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", other, "work") == (made, NOTHING)

@@ -53,7 +53,7 @@ def unlock(session, passphrase):
 
 
 def assert_passphrase(session, peer, path, right, wrong):
-    """Locks the collection. Then only the right passphrase must open it."""
+    """Locks the collection. Then only the right passphrase must open the collection."""
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [path])
     assert not unlock(session, wrong) and unlock(session, right)
     assert session.lookup("in", "work") == "kept"

@@ -40,7 +40,8 @@ def session(open_peer, shared_session):
 
 @pytest.fixture
 def other(open_peer):
-    """A collection with a unique label. The fixture deletes it, because the number of collections is limited."""
+    """A collection with a unique label. The fixture deletes the collection, because the number of collections is
+    limited."""
     made = new_collection(open_peer, f"Other {uuid.uuid4().hex}")
     yield made
     open_peer.call(made, COLLECTION, "Delete")

@@ -274,7 +274,7 @@ class Waiting:
             "dbus-monitor", "--session", "interface='org.freedesktop.Secret.Prompt'",
             "type='signal',interface='org.freedesktop.Secret.Prompt'", "interface='org.latchkey.Prompt',member='Prompt'", stdout=subprocess.PIPE)
         self.messages = ""
-        # The monitor hears its own name first. From then on it hears everything.
+        # The monitor hears its own name first. From then on the monitor hears everything.
         self.heard("NameAcquired")
         # The caller of the tests may ignore SIGHUP (nohup). An ignored signal would not withdraw the prompt.
         self.process = session.start(
@@ -369,8 +369,8 @@ def test_the_bus_starts_the_vault(session, peer):
 
 
 def test_another_keyring(session, peer):
-    """If another program owns the Secret Service, the command sends it no secret, and does not mistake it for an empty
-    vault."""
+    """If another program owns the Secret Service, the command sends that program no secret, and reports no empty vault.
+    """
     session.stop_daemon()
     calls = []
     with acting_as(session):

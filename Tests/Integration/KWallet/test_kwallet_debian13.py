@@ -100,7 +100,7 @@ def test_a_program_on_qtkeychain(unlocked, root, keychain):
     client = Client(unlocked, version=6)
     client.open()
     assert client.entries("example.app") == [WIDE] and client.read(WIDE, "example.app") == value
-    # Behind the lock, the program reads nothing and removes nothing.
+    # Behind the lock, the program cannot read or remove the entry.
     peer = Peer(unlocked)
     bring_to("behind a locker", unlocked, peer)
     assert said("read", "example.app", WIDE)[1:] == []

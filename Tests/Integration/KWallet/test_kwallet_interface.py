@@ -89,8 +89,8 @@ def test_lists_and_signals(unlocked, kde):
     assert octets_of("readEntryList", "ss", FOLDER, "s*") == {"stream": b"s"} and octets_of("readMapList", "ss", FOLDER, "x") == {}
     # A pattern may be as long as a name, but not longer.
     assert octets_of("readEntryList", "ss", FOLDER, "*" * 5000) == {}
-    # The comparison skips longer names. Each unclosed "[" would make it read to the end of the pattern, which would
-    # take minutes.
+    # The comparison skips longer names. For each unclosed "[", the comparison would read to the end of the pattern,
+    # which would take minutes.
     assert kde.of("writePassword", "sss", "long", "[" * 16000, "p") == 0
     assert kde.of("readPasswordList", "ss", "long", "*" + "[" * 4000 + "x") == {}
     assert kde.of("hasEntry", "ss", FOLDER, "map") and not kde.of("hasEntry", "ss", FOLDER, "none")

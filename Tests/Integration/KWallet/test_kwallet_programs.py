@@ -104,7 +104,7 @@ def test_a_program_of_kdes_with_kwalletd(unlocked, program):
 
 @pytest.mark.parametrize("way", ["open", "open-async"])
 def test_the_local_and_the_network_wallet(unlocked, program, way):
-    """Some people have a local and a network wallet. Each is a wallet of its own."""
+    """Some people have a local and a network wallet. The two wallets must stay separate."""
     settings = unlocked.home / ".config/kwalletrc"
     unlocked.run("mkdir", "-p", settings.parent, check=True)
     settings.write_text("[Wallet]\nUse One Wallet=false\nLocal Wallet=here\nDefault Wallet=everywhere\n")

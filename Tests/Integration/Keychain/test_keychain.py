@@ -459,7 +459,7 @@ def test_a_passphrase_that_the_program_brings(session, program):
     status, reference = program.add(generic(), secret(b"x"), guarded(PASSPHRASE), right, REFERENCE)
     assert status == SUCCESS and octets(reference).startswith(b"genp")
     assert program.add(generic(), secret(b"y"), guarded(PASSPHRASE), right)[0] == DUPLICATE
-    # Each call that may ask opens a connection, and closes it at its end.
+    # Each call that may ask opens a connection, and closes the connection at its end.
     before = program.descriptors()
     for _ in range(3):
         assert program.read(generic(), right) == b"x"

@@ -217,7 +217,7 @@ def test_a_damaged_item_keeps_no_other_from_being_found(session, peer):
         assert find(again, common).paths == [items[2][0], items[0][0]]
         assert find(again, common, limit=2, session=again.plain).secrets == {items[0][0]: b"secret 0", items[2][0]: b"secret 2"}
         assert refused(find, again, {"n": "1"}) == DAMAGED and refused(read, again, items[1][1]) == DAMAGED
-        # The vault cannot tell whether an item exists or whether it is the only one.
+        # The vault cannot tell whether an item exists or whether only one such item exists.
         assert refused(find, again, fresh()) == DAMAGED and refused(read, again, bytes(24)) == DAMAGED
         assert refused(add, again, "x", fresh()) == DAMAGED
         assert refused(update, again, (items[0][0], {"label": "x"})) == DAMAGED

@@ -1,5 +1,5 @@
-"""The notification of the first login. The daemon shows it once, if its text is true and a program can show
-notifications.
+"""The notification of the first login. The daemon shows the notification once, if its text is true and a program can
+show notifications.
 """
 
 import sqlite3

@@ -139,7 +139,7 @@ def test_the_passphrase_of_a_collection(session, is_locked):
 @as_root
 @EVENTS
 def test_a_login_that_waits_no_longer(locked, logind, event):
-    """The login's keys come after its timeout. The late keys still open the vault."""
+    """The keys come after the timeout of the login. The late keys still open the vault."""
     request = Login.request(
         types.SimpleNamespace(home=locked.home, runtime=locked.runtime, shadow="", services="", device=""), AUTHENTICATE,
         token=locked.password, user=locked.user, service="i3lock")

@@ -25,7 +25,7 @@ def lock_collection(session):
 
 
 def begin(session, **fields):
-    """A helper that has announced its password. The daemon has asked it for keys."""
+    """A helper that has announced its password. The daemon has asked the helper for keys."""
     helper = Control(session)
     assert helper.ask(hello(**fields))[:3] == packet(HELLO, bytes([KEYS]))
     return helper
@@ -39,7 +39,7 @@ def deliver(session, helper, outcome=LIVE):
     helper.close()
 
 
-# A moment in the future. The daemon takes it for the present, so a later lock still counts.
+# A moment in the future. The daemon takes this moment for the present, so a later lock still counts.
 FUTURE = 2**64 - 1
 
 

@@ -44,7 +44,7 @@ class Keys:
 
 def admit(session, epoch):
     """Adds a session's protector for this key epoch to the keybag, as the vault's owner would. No device key ever
-    protected its secret."""
+    protected the protector's secret."""
     content = (session.vault / "keybag").read_bytes()
     (root,) = (key.value for key in Keybag(content, session.password).keys if key.kind == "root")
     end = 45

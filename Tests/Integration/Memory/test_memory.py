@@ -3,7 +3,7 @@
 After a lock the memory has no key of tier A, and after the session's end no key of tier C. The memory never has the
 root key, a tier key, an item key, a secret or the password.
 
-Every scan has a control: it finds the keys that must be in memory.
+Every scan has a control: the scan finds the keys that must be in memory.
 """
 
 import os

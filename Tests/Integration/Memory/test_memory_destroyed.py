@@ -49,7 +49,7 @@ def by_passwd(session, _service):
 
 
 def by_the_next_login(session, service):
-    """Erases beside the running daemon. The daemon notices it after a restart and an unlock."""
+    """Erases beside the running daemon. The daemon notices the erasure after a restart and an unlock."""
     erase_beside(session, service)
     session.restart()
     assert session.login().returncode == 0
@@ -69,8 +69,8 @@ WITHOUT_PASSWORD = [by_an_empty_field, by_passwd]
 
 @pytest.fixture(params=["service", "file"])
 def served(request, memory, stage):  # noqa: F811
-    """An unlocked vault whose device key is in the service or in a file. The fixture gives its memory and the service.
-    """
+    """An unlocked vault whose device key is in the service or in a file. The fixture gives the daemon's memory and the
+    service."""
     session, path = memory.session, memory.session.root / "device.sock"
     service = Service(program=stage / "usr/libexec/latchkey-deviced", path=path)
     try:

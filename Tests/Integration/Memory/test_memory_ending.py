@@ -1,7 +1,7 @@
 """A fault or a signal ends latchkeyd while the vault is unlocked. The memory of the dying process has no key, because
 the kernel does not clear that memory.
 
-The controls: when the signal arrives, the same scan finds the keys. At the end it finds the name of the daemon.
+The controls: when the signal arrives, the same scan finds the keys. At the end, the scan finds the name of the daemon.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""While a program checks an answer, the person sees a message. If the prompt's window is gone, a notification shows it,
-else the prompt itself.
+"""While a program checks an answer, the person sees a message. If the prompt's window is gone, the message is a
+notification. Otherwise the prompt shows the message.
 """
 
 import subprocess

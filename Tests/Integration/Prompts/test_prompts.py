@@ -38,7 +38,7 @@ def opened(session):
 
 @pytest.fixture
 def private(opened):
-    """A locked collection with a passphrase. Returns its path."""
+    """A locked collection with a passphrase. Returns the collection's path."""
     label = "{'org.freedesktop.Secret.Collection.Label': <'Private'>}"
     answer = bus(opened, SERVICE, "org.freedesktop.Secret.Service", "CreateCollection", label, "")
     path = answer.split("'")[1]

@@ -70,7 +70,7 @@ class Asked:
         return not self._results
 
     def end(self):
-        """Waits for the end of the prompt. Returns whether the person dismissed it, and its result with the type."""
+        """Waits for the end of the prompt. Returns whether the person dismissed the prompt, and the typed result."""
         wait_until(lambda: not self.is_waiting, "Completed", TIMEOUT)
         # The daemon reports the end once, and then removes the prompt.
         assert self._client.error(self.path, PROMPT, "Prompt", "(s)", "") in ABSENT

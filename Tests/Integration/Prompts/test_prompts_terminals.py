@@ -53,7 +53,7 @@ class Desk:
         assert self.session.status()["items"] == 1
 
     def dismiss(self):
-        """Presses Ctrl-C. A full-screen program reads it as a character, and sees it only after Enter."""
+        """Presses Ctrl-C. A full-screen program reads Ctrl-C as a character, and only after Enter."""
         self.terminal.press("C-c", *(["Enter"] if self.way == "curses" else []))
 
     def ended(self, status, secret=False):

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not REGRESS.is_dir(), reason="the package openssh-tests is missing")]
 
 AGENTS = ("latchkey-ssh-agent", "ssh-agent", "gcr-ssh-agent")
-# For each test, the agents that fail it, and a part of the error.
+# For each test, the agents that fail the test, and a part of the error.
 TESTS = {
     "agent": {"gcr-ssh-agent": "ssh-add failed exit code"},
     "agent-getpeereid": {},

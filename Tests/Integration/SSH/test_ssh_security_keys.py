@@ -259,7 +259,7 @@ def test_after_a_touch_that_did_not_come_the_next_notice_waits(agent, library):
     touched = time.clock_gettime(time.CLOCK_BOOTTIME)
     library.touch()
     assert second.wait(60) == 0 and third.wait(60) == 0
-    # The third signature needs no second touch, so its notice may end before it appears.
+    # The third signature needs no second touch, so its notice may be withdrawn before it is shown.
     assert all(time - touched > 0.4 for time in times()[2:])
 
 

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 MB = 1_000_000
-# The limits are slightly above today's sizes. If a program begins to use Foundation or regular expressions, it grows by
-# more than that.
+# The limits are slightly above today's sizes. If a program begins to use Foundation or regular expressions, it grows
+# beyond its limit.
 LIMITS = {
     "usr/bin/latchkey": 12.9 * MB,
     "usr/libexec/latchkeyd": 10.5 * MB,

@@ -81,8 +81,8 @@ def test_nothing_is_left_in_english(speaks, command):
 
 
 def test_what_is_locked_is_told(speaks):
-    """The commands report the reason of the lock, the missing data of each item, and the failure of a command that
-    needs it."""
+    """The commands report the reason of the lock and the missing data of each item. A command that needs the missing
+    data reports its failure."""
     speaks.store("a-secret", "service", "mail", label="Post")
     speaks.run("latchkey", "history", "make", check=True)
     speaks.lock()

@@ -1,5 +1,5 @@
-// workingmemory PASSES BYTES <INPUT: prints the content of Argon2id's memory at the moment when libsodium returns it to
-// the kernel. The input is a salt of 16 bytes, then the password.
+// workingmemory PASSES BYTES <INPUT: prints the content of Argon2id's memory at the moment when libsodium returns the
+// memory to the kernel. The input is a salt of 16 bytes, then the password.
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>

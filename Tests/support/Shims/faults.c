@@ -1,6 +1,6 @@
-// Preloaded into a program, this library counts the program's changes of files below a folder. At a chosen change it
-// kills the program, or lets the program have no more room on the disk. The tests choose the fault by a file, which
-// they may change while the program runs.
+// Preloaded into a program, this library counts the program's changes of files below a folder. At a chosen change, the
+// library kills the program, or simulates a full disk. The tests choose the fault by a file, which they may change while
+// the program runs.
 //
 //     FAULTS_ROOT     the folder, as /proc/self/fd names it
 //     FAULTS_CONTROL  the file, which contains a struct control
