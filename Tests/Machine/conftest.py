@@ -10,8 +10,8 @@ from support.evidence import add_evidence
 
 @contextlib.contextmanager
 def running():
-    """A running machine. If none can be made, the tests are skipped. In CI the tests fail, because they must run in CI.
-    """
+    """A running machine. If no machine can be made, the tests are skipped. In CI the tests fail, because they must run
+    in CI."""
     try:
         machine = Machine().boot()
     except Unavailable as why:

@@ -25,7 +25,8 @@ class Console:
         self._expect("login: $")
 
     def login(self, name, password):
-        """Logs in through login(1). PAM's other work has then ended, or continues in the background."""
+        """Logs in through login(1). When the method returns, PAM's session modules have run. Their programs may
+        continue in the background."""
         self.send(name)
         self._expect("assword: $")
         self.send(password)

@@ -1,7 +1,7 @@
 """A whole Debian that the tests can inspect: QEMU without KVM, with its own disk and a serial console.
 
-Unlike a container, it has its own kernel. So the tests can read all of its physical memory, it really sleeps and wakes,
-and its control groups have every controller.
+Unlike a container, the machine has its own kernel. So the tests can read all physical memory of the machine. The
+machine really sleeps and wakes, and its control groups have every controller.
 """
 
 import contextlib

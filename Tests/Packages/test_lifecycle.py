@@ -126,8 +126,8 @@ def test_remove_and_install_again(machine, alice, packages):
 
 def test_remove_names_the_edited_files_that_keep_the_module(machine, alice):
     """pam-auth-update leaves edited files unchanged. Logins still work."""
-    # The test adds a line among those of pam-auth-update. With only a changed option, pam-auth-update would still write
-    # the file.
+    # The test adds a line among the lines of pam-auth-update. With only a changed option, pam-auth-update would still
+    # write the file.
     machine.root("sed", "-i", "/^auth.*pam_unix.so/i auth optional pam_echo.so", "/etc/pam.d/common-auth")
     done = machine.root(*APT, "remove", "libpam-latchkey")
     kept = naming_the_module(machine)

@@ -79,8 +79,8 @@ class LoggedDisk:
         self._unmount(self.place)
         if self._loop:
             run("losetup", "--detach", self._loop)
-        # The loop device releases the file a moment later, unless another container has mounted the file system
-        # meanwhile. The log is complete in any case.
+        # The loop device releases the file a moment later, if no other container has mounted the file system meanwhile.
+        # The log is complete in any case.
         self._unmount(self.shown, 10)
         if os.path.ismount(self.shown):
             run("umount", "--lazy", self.shown)

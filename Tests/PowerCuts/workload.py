@@ -82,7 +82,7 @@ class Workload:
     # MARK: steps
 
     def run(self, rounds=None):
-        """Does all steps, or only those of `rounds` rounds."""
+        """Does all steps, or only the steps of `rounds` rounds."""
         between = [
             self.await_generation, self.rotate, self.await_generation, self.change_password, self.back_up_and_restore, self.move_device_key, self.store_locked,
             self.move_to_tpm, self.store_by_rule, self.clear_log, self.move_to_host,

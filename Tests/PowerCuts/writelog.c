@@ -1,6 +1,6 @@
 /* A disk that logs its writes and flushes, as a file for a loop device.  writelog DISK LOG FOLDER  The program
  * mounts FOLDER with two files. `disk` has the content of DISK, and a test writes its marks into `mark`. LOG gets
- * each write to the disk, each flush, and each mark, in the order of their arrival. The format is that of the
+ * each write to the disk, each flush, and each mark, in the order of their arrival. The log has the format of the
  * kernel's dm-log-writes target. The program handles one request after the other, so a write is in the log before it
  * is answered. It ends when FOLDER is unmounted. Debian: libfuse3-dev. */
 #define FUSE_USE_VERSION 31

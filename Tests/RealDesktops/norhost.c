@@ -1,5 +1,5 @@
-/* pam_norhost: removes the name of the remote host. gdm gives one to each session without a screen, and logind then treats
-   the session as remote. After this module, the session counts as that of a person at this machine. */
+/* pam_norhost: removes the name of the remote host. gdm gives one to each session without a screen, and logind then
+ * treats the session as remote. After this module, logind treats the session as one of a person at this machine. */
 #include <security/pam_appl.h>
 #include <security/pam_modules.h>
 #define CALL(name) \

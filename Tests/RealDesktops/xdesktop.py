@@ -1,4 +1,4 @@
-"""Desktops whose X server draws into memory, and whose keyboard is that of the X server."""
+"""Desktops on an X server that draws into memory. The tests type on the keyboard of the X server."""
 
 import time
 

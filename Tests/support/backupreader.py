@@ -29,7 +29,7 @@ SEALING = {6: 0, 7: 0, 8: 0, 9: 1, 10: 1, 11: 3}
 
 @dataclasses.dataclass
 class Item:
-    """An item. Label, attributes and secret are None if another device's key protects them."""
+    """An item. If another device's key protects the item, its label, attributes and secret may be None."""
 
     collection: int
     accessibility: str

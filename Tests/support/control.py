@@ -62,7 +62,7 @@ class Control:
         self.socket.send(data)
 
     def receive(self):
-        """The next packet. Empty after the daemon has ended the connection."""
+        """The next packet. The result is empty after the daemon has ended the connection."""
         try:
             return self.socket.recv(SIZE_LIMIT)
         except ConnectionResetError:

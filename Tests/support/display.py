@@ -39,7 +39,7 @@ class Display:
         self._server.wait(seconds(10))
 
     def press(self, *keys):
-        """Presses keys in the focused window. The names of the keys are those of xdotool."""
+        """Presses keys in the focused window. xdotool defines the names of the keys."""
         return self._session.run("xdotool", "key", "--clearmodifiers", *keys)
 
     def pixels(self):

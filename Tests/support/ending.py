@@ -52,6 +52,5 @@ def end(pid, number, needles, looked=lambda: None):
     return before, after, os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-# The signals by which a fault of the program, the C library or the kernel ends a process, and the signal of a person's
-# key.
+# The signals of faults of the program, the C library or the kernel, and SIGQUIT, which a person sends with a key.
 FAULTS = [signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGQUIT]

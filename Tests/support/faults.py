@@ -60,8 +60,8 @@ def machine():
 
 
 class QuickSession(Session):
-    """A session in which only the creation of the vault costs an Argon2id. Afterwards the tests themselves bring the
-    keys."""
+    """A session in which only the creation of the vault runs Argon2id. Afterwards the tests themselves bring the keys.
+    """
 
     def __init__(self, stage, below):
         super().__init__(stage, below)

@@ -46,7 +46,7 @@ def written(password, xml, kind):
     def sealed(number, content):
         return hmac.new(hashlib.sha512(struct.pack("<Q", number) + base).digest(), content, "sha256").digest()
 
-    # The header must name a cipher for protected values, although the file has none.
+    # The header must name a cipher for protected values, although the file has no such values.
     clear = field(1, struct.pack("<I", 3)) + field(2, os.urandom(64)) + field(0, b"") + xml.encode()
     padding = 16 - len(clear) % 16
     cipher = Cipher(algorithms.AES(hashlib.sha256(seed + key).digest()), modes.CBC(iv)).encryptor()

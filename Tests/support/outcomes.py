@@ -55,6 +55,7 @@ def reason_of(report):
     else:
         text = str(report.longrepr or "no reason was given")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # The last line explains an error that pytest only passes on. The first line explains an assertion.
+    # In the report of a foreign error, the last line has the explanation. In the report of an assertion, the first line
+    # has it.
     line = (lines[0] if crash is not None else lines[-1]) if lines else "no reason was given"
     return line[:300]

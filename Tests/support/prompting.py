@@ -40,7 +40,7 @@ class Prompting:
     def __init__(self, login, program):
         self.login, self.program, self.folder = login, program, login.folder
         self.daemon = login.daemon()
-        # The only pinentry is the one that a test installs.
+        # No pinentry exists unless a test installs one.
         self.programs = self.folder / "bin"
         self.programs.mkdir()
         self.environment = {**ENVIRONMENT, "PATH": str(self.programs), "SWIFT_BACKTRACE": "enable=no",

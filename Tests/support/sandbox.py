@@ -35,7 +35,7 @@ def portal_secret(session, account, desktop):
     (inside / "application").write_text(APPLICATION)
     session.run(FRONTEND.format(desktop))
     session.run(f"until {HAS_FRONTEND}; do sleep 0.1; done")
-    # Flatpak's folder about the processes of this sandbox, by its number.
+    # The folder in which Flatpak lists the processes of this sandbox.
     instance = f"/run/user/{account.uid}/.flatpak/1"
     account.run("mkdir", "-p", instance)
     noted = ["sh", "-c", f'exec "$@" 3>{instance}/bwrapinfo.json', "sh"]

@@ -1,8 +1,8 @@
 """Second tries. A failed test of other people's programs runs once more, and the report names it.
 
-`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test with a line gets no further second try, because
-a second failure within 20 runs needs an explanation. Remove the line when you have the explanation. Nobody counts the
-runs. So a line counts until somebody removes the line, or for 30 days, which is longer than 20 runs.
+For each second try, `Tests/second-tries.txt` has a line `DATE COMMIT TEST`. A test with a line gets no further second
+try, because a second failure within 20 runs needs an explanation. Remove the line when you have the explanation. Nobody
+counts the runs. So a line counts until somebody removes the line, or for 30 days, which is longer than 20 runs.
 """
 
 import datetime

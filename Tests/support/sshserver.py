@@ -64,7 +64,7 @@ class Hosts:
             server.allowed.write_text(pathlib.Path(public).read_text())
 
     def run(self, *command, limit=30):
-        """Runs a command with a shell for the session's user. The result is that of subprocess.run."""
+        """Runs a command with a shell for the session's user. The result comes from subprocess.run."""
         session = self._session
         words = [
             "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', accounts(session), "setpriv", f"--reuid={session.uid}",

@@ -47,7 +47,7 @@ def short(failure):
 
 
 class Cell:
-    """One class in one state."""
+    """The outcomes of all operations for one class in one state."""
 
     def __init__(self, peer, name):
         self.peer, self.name = peer, name

@@ -561,7 +561,7 @@ class Vault:
         self.collections[row["id"]] = Collection(row["id"], label.decode(), bool(row["locked"]), name.decode() or None)
 
     def _derive_chains(self):
-        """Derives every collection's own tier keys, newest first, and every link up to the one after the last
+        """Derives every collection's own tier keys, newest first, and every link up to the link after the last
         collection."""
         rows = sorted(self._rows["collection"], key=lambda row: row["ordinal"])
         require(len({row["ordinal"] for row in rows}) == len(rows), "vault.db: two collections have one place")

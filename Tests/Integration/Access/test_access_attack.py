@@ -79,8 +79,7 @@ ACCESS = {
 
 @pytest.fixture(scope="module")
 def stocked(shared_session):
-    """Bank and Shop have a passphrase. Seat requires the person's presence. Free and the item beside it require
-    nothing."""
+    """Bank and Shop have a passphrase. Seat requires the person's presence. The other items require nothing."""
     session = shared_session
     ask_on_terminals(session, agreeing=True)
     (session.root / "pam.d/latchkey-presence").write_text("auth required pam_permit.so\n")

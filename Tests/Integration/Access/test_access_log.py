@@ -218,7 +218,7 @@ def test_a_program_that_gives_itself_another_name_is_called_by_its_executable(pr
 
 
 def test_a_program_with_a_strange_name(present):
-    """The program's name can neither control the terminal nor look like another column."""
+    """The program's name cannot control the terminal or look like another column."""
     name = 'a\x1b[31m\n"b'
     program = present.home / name
     present.run("cp", "/usr/bin/secret-tool", str(program), check=True)

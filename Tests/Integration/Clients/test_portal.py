@@ -364,12 +364,12 @@ def test_a_connection_of_the_network_holds_up_nobody(session, peer):
 
 
 def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
-    """Nobody has received the connection from the socket, so it closes together with the socket."""
+    """No process has received the connection from the socket, so the connection closes together with the socket."""
     connection, far = lingering()
     ours, theirs = socket.socketpair()
     socket.send_fds(ours, [b"x"], [connection.fileno()])
     connection.close()
-    # The full buffer makes the daemon's write wait, so the daemon closes the socket last.
+    # With a full buffer, the daemon must wait before it writes. So the daemon's end of the socket is closed last.
     fill(theirs)
     request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
     assert request.is_pending

@@ -437,7 +437,7 @@ def test_the_walk_has_the_values_of_the_vectors():
 
 
 def test_latchkeyd_opens_the_rows_of_the_walk(new_session):
-    """The database has the schema of FORMAT.md. The keybag is that of the test vectors."""
+    """The database has the schema of FORMAT.md. The keybag comes from the test vectors."""
     session = new_session
     folders = [session.vault, *session.vault.parents]
     session.vault.mkdir(parents=True, exist_ok=True)

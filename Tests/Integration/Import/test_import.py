@@ -476,7 +476,7 @@ def test_one_keyring_of_several(keyring, unlocked):
 
 def test_a_textual_keyring(unlocked):
     file = place(unlocked, "Plain.keyring", TEXTUAL)
-    # This file needs no password, so the test gives none.
+    # The test gives no password, because this file needs none.
     done = run(unlocked, "gnome-keyring", file, password="")
     assert done.returncode == DONE, done.stderr
     assert seen(unlocked) == [

@@ -70,7 +70,7 @@ def test_settings_of_kwallet(unlocked, kde):
     assert local.call("close", "ibs", local.handle, False, "local") == 0 and not kde.call("isOpen", "s", "here")
     for closed in (("walletClosed", "here"), ("walletClosed", local.handle), ("walletClosedId", local.handle)):
         kde.wait_for(*closed)
-    # If the settings disable KWallet, all wallets close, and none opens.
+    # If the settings disable KWallet, all wallets close, and programs cannot open one.
     configure(unlocked, "Enabled=false")
     kde.call("reconfigure")
     kde.wait_for("allWalletsClosed")

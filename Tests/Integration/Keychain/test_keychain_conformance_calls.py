@@ -1,7 +1,7 @@
 """More rows about the SecItem functions: prompts, owners of items, visibility to other programs, and lifetimes.
 
-The form is that of test_keychain_conformance.py. Each row also checks the number of prompts, which is zero unless the
-row names another number.
+The rows have the form of test_keychain_conformance.py. Each row also checks the number of prompts, which is zero unless
+the row names another number.
 """
 
 import subprocess

@@ -35,7 +35,7 @@ def begin(session, **fields):
 
 def started(session, *command):
     program = session.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # By then, a call that does not wait has its answer, or shows a prompt that nobody answers.
+    # A call that does not wait for the keys gets its answer within this second, or shows a prompt.
     time.sleep(1)
     return program
 

@@ -362,8 +362,8 @@ def test_a_removed_password_opens_what_was_locked(session):
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")
 @pytest.mark.parametrize("rest", [0, 4096, 8192, 16384, 65536])
 def test_a_password_that_is_removed_on_a_full_disk(stage, rest):
-    """The disk has no room for keybag, device key and database, or only none for the keybag. The next session completes
-    the removal."""
+    """In one case, the disk has no room for keybag, device key and database. In the other case, only the keybag has no
+    room. The next session completes the removal."""
     with small_disk() as place, contextlib.closing(Session(stage, place)) as session:
         assert session.login().returncode == 0
         fill(session)
@@ -533,8 +533,8 @@ def test_a_service_that_hangs_creates_nothing(session):
         wait_until(lambda: session.status()["device_key"] == "unavailable", "what is wrong", timeout=60)
         told = session.run("latchkey", "status").stdout
         assert "To unlock" in told and "log out and in again" in told and "'latchkey unlock'" not in told
-        # The test waits until no request is under way. The end of a request would tell the daemon more than the missing
-        # socket.
+        # The test waits until no request is under way. Otherwise the failure of a request could end the problem instead
+        # of the missing socket.
         time.sleep(3)
     (session.root / "device.sock").unlink()
     wait_until(lambda: session.status()["problems"] == [], "the end of what was wrong", timeout=60)

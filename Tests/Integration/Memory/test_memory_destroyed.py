@@ -1,5 +1,5 @@
-"""The end of the class whenPasscodeSetThisDeviceOnly. Afterwards neither the daemon's memory nor a file has a key,
-secret, label, attribute or cipher text of the class. An old copy of all the vault's files does not open either.
+"""The end of the class whenPasscodeSetThisDeviceOnly. Afterwards no key, secret, label, attribute or cipher text of the
+class is in the daemon's memory or in a file. An old copy of all the vault's files does not open either.
 
 Each function of `DESTROYERS` destroys the class in its own way.
 """

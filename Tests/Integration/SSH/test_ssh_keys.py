@@ -64,7 +64,7 @@ def test_a_change_of_the_vault_counts_at_the_next_signature(agent):  # noqa: F81
     agent.will_say(False)
 
     def signs():
-        # Other programs ask for the list of keys first, and the agent then reads the list anew.
+        # Other programs ask for the list of keys first, and the agent then reads the list again.
         return agent.run("ssh-add", "-T", f"{path}.pub").returncode == 0
 
     for _ in range(5):

@@ -15,7 +15,7 @@ from test_switch import machine as providers  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.night("languages")
 
-# Names that no language translates, such as those of programs, classes, units, and doctor's states.
+# Names that stay the same in every language, such as names of programs, classes, units, and doctor's states.
 SAME = [
     "latchkey", "latchkeyd", "login", "service", "mail", "TPM", "vault.db", "keybag", "Secret Service", "when-unlocked",
     "when-passcode-set", "after-first-unlock", "always", "this-device-only", "ssh", "json", "KiB", "Login", "logind",
