@@ -64,7 +64,7 @@ class Packages:
             subprocess.run(["dpkg-deb", "-R", file, tree], check=True)
             change(name, tree)
             target = folder / f"{name}.deb"
-            # Without compression, which takes most of the time.
+            # The packages stay uncompressed, because compression would take most of the time.
             subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, target], check=True, capture_output=True)
             files.append(target)
         return Packages(files)

@@ -199,7 +199,8 @@ class Load:
     def round(self, number):
         """All threads work until the daemon is killed. Then the whole vault is compared."""
         stop = threading.Event()
-        # This thread must make the peers. Each takes the session's user for a moment, which affects all threads.
+        # This thread must make the peers. Each new peer takes the session's user for a moment, which affects all
+        # threads.
         peers = [Peer(self.session) for _ in range(WORKERS + 1)]
         threads = [
             Worker(names, peer, f"{self.seed} {number} {names.owner}", stop) for names, peer in zip(self.names, peers)

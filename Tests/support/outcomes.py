@@ -55,7 +55,6 @@ def reason_of(report):
     else:
         text = str(report.longrepr or "no reason was given")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # In the report of a foreign error, the last line has the explanation. In the report of an assertion, the first line
-    # has it.
+    # The last line of a report explains a foreign error. The first line explains an assertion.
     line = (lines[0] if crash is not None else lines[-1]) if lines else "no reason was given"
     return line[:300]

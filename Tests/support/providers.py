@@ -169,7 +169,7 @@ def there_and_back(account, former, count):
 
 
 def with_nobody(account, count):
-    """Switches in both directions without another provider. The files stay the same."""
+    """Switches to Latchkey and back, although no other provider exists. The files stay the same."""
     former = nobody()
     with former.running(account) as session:
         await_owner(session, "latchkeyd")

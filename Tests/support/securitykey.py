@@ -1,4 +1,6 @@
-"""A security key in software: OpenSSH's own for tests, behind a library that waits for a touch and asks for a PIN."""
+"""A security key in software. It is OpenSSH's own key for tests, behind a library that waits for a touch and asks for a
+PIN.
+"""
 
 import pathlib
 import subprocess

@@ -11,8 +11,8 @@ def test_signals(open_peer):
     peer = open_peer
     item = peer.create("secret", {"signal": "1"})
     assert peer.wait_for_member("ItemCreated") == (item,)
-    # Clients with a list of all items must read the list again. The signal names the changed property, but neither
-    # sends nor invalidates its value. libsecret would forget an invalidated list and then crash.
+    # After CollectionChanged, clients with a list of all items read the list again. The daemon does not invalidate the
+    # old list, because libsecret would forget it and then crash.
     assert peer.wait_for_member("CollectionChanged", ROOT) == (LOGIN,)
     assert peer.property_changes(LOGIN) == ({}, set())
     peer.signals.clear()

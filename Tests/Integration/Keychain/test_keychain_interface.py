@@ -121,7 +121,7 @@ def test_secrets_in_the_same_answer(open_peer, shared_session):
     assert [item.state for item in answer.items] == [ASKS, READABLE, READABLE]
     assert answer.items[0].require == PRESENCE and answer.items[0].is_known
     assert find(peer, attributes, limit=2, session=peer.plain).secrets == dict([list(values.items())[1]])
-    # First the transport session of another client, and then a path that is not a session.
+    # The first call names the transport session of another client. The others name a path that is not a session.
     with another(shared_session) as other:
         assert refused(find, other, attributes, session=peer.plain) == NO_SESSION
     assert refused(find, peer, attributes, session=LOGIN) == NO_SESSION
