@@ -8,7 +8,7 @@ final class PendingPrompt {
     case waiting
     /// The delegate was asked whether to show it, or whether its answer counts.
     case checked
-    /// Its program was started, and has this long to connect.
+    /// The prompt's program was started, and has this long to connect.
     case launched(EventSource?)
     case shown(any PromptConnection)
   }
@@ -35,12 +35,12 @@ final class PendingPrompt {
   /// The caller that the prompt names when it is shown: the first one that still waits.
   var caller: Caller { named ?? (tickets.first { !$0.hasLeft } ?? tickets.first)?.caller ?? .unknown }
 
-  /// Whether it stays on the screen for the person although the client that it names is gone. Its answer unlocks for everybody.
-  /// This never holds on a terminal, because a shell reads there once the client is gone.
+  /// Whether the prompt stays on the screen for the person although the named client is gone. Its answer unlocks for everybody. A
+  /// prompt on a terminal never stays, because a shell reads there once the client is gone.
   var stays: Bool { question.unlocksForEverybody && !isOwn && !isWaiting && place != .terminal }
 
-  /// Whether it stands on the terminal of a client that is gone, or names a client for which its answer does not count. Then the
-  /// prompt is shown again for the others.
+  /// Whether the prompt stands on the terminal of a client that is gone, or names a client for which its answer does not count.
+  /// Then the prompt is shown again for the others.
   var isOutdated: Bool {
     guard let named, !stays else { return false }
     return !tickets.contains { !$0.hasLeft && $0.caller == named }

@@ -143,7 +143,7 @@ public final class PromptQueue {
 
   /// The end of a question that nobody is asked; nil for a question that waits.
   ///
-  /// - Parameter joins: whether it can share a waiting prompt. Then it adds none, however many wait.
+  /// - Parameter joins: whether the question can share a waiting prompt. Then it adds none, however many wait.
   private func endWithoutAsking(
     _ question: Question, lifting: Set<Int64>, isBrought: Bool, joins: Bool
   ) -> PromptEnd? {

@@ -11,7 +11,7 @@ public final class PromptTicket {
   /// Whether its client is gone, or waits no longer, while the person may still answer.
   var hasLeft = false
   private var ended: (() -> Void)?
-  /// How it ended; nil while it waits, and after it was cancelled.
+  /// How the prompt ended; nil while the prompt waits, and after it was cancelled.
   public private(set) var end: PromptEnd?
 
   init(lifting: Set<Int64>, caller: Caller, passphrase: GivenPassphrase?, ended: @escaping () -> Void) {

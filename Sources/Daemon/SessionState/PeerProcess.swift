@@ -16,7 +16,7 @@ public enum PeerProcess: Equatable, Sendable {
   /// In the login session with this name of logind's.
   case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
 
-  /// Whether it is in a session of the user's, one that counts or one that has ended.
+  /// Whether the process is in a session of the user's, one that counts or one that has ended.
   func mayBeInSession(of user: UInt32) -> Bool {
     guard case .session(_, user, let sessionClass, _, _) = self else { return false }
     return sessionClass.hasPrefix("user")

@@ -31,7 +31,7 @@ public enum SessionEffect: Equatable, Sendable {
     }
   }
 
-  /// Whether it ends an unlock: keys are erased that were live.
+  /// Whether the effect ends an unlock: it erases keys that were live.
   var endsUnlock: Bool {
     switch self {
     case .lock, .seal: true

@@ -8,13 +8,13 @@ public struct SessionFacts: Equatable, Sendable {
   public var sessionClass: String
   /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
   public var type: String
-  /// Whether it is in the foreground of its seat; sessions without a seat always are.
+  /// Whether the session is in the foreground of its seat; sessions without a seat always are.
   public var isActive: Bool
   /// `opening`, `online`, `active`, `closing`.
   public var state: String
   /// Whether its desktop says that the screen is locked.
   public var lockedHint: Bool
-  /// Whether it came over the network.
+  /// Whether the session came over the network.
   public var isRemote: Bool
   /// The PAM service that opened it.
   public var service: String
@@ -45,7 +45,7 @@ public struct SessionFacts: Equatable, Sendable {
   /// kills none), which must not keep keys.
   public var isLogin: Bool { sessionClass.hasPrefix("user") && state != "closing" }
 
-  /// Whether it is a desktop.
+  /// Whether the session is a desktop.
   public var isGraphical: Bool { Self.isGraphical(type: type) }
 
   /// A display manager's own screen, in front of everybody's sessions.

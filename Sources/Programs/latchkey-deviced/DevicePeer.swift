@@ -6,7 +6,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// One connection. Its user decides which requests it may make; for root, also the login that it announced.
+/// One connection. The user of a connection decides which requests it may make. For root, the announced login decides too.
 final class DevicePeer {
   let user: uid_t
   /// The user for whom the connection counts.

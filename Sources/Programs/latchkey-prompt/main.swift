@@ -140,7 +140,7 @@ private func serve(_ options: Options) throws {
   let client = try ControlClient(runtime: options.runtime, uid: options.account.uid)
   let request = try client.ask(ShowPrompt(options.number), until: Process.now + daemonLimit)
   let given = request.hasPassphrase ? try client.takePassphrase(until: Process.now + daemonLimit) : nil
-  // The daemon sends nothing more on this connection. Its end withdraws the prompt.
+  // The daemon sends nothing more on this connection. The connection's end withdraws the prompt.
   let end = try loop.addIO(fd: client.number, events: .readable) { _ in deadline.giveUp() }
   let prompter = PrompterChoice(
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,

@@ -10,14 +10,15 @@
 // anybody may have plugged in. They see one PIN and one answer, in a process that lives as long as a
 // touch takes. It has no key of the vault, reads no file of the user's, and speaks to nobody else.
 //
-// The program promises that PIN and answer are in locked memory, in no core dump, and erased at its end, also if a signal ends it.
-// It can start no other program and gain no right. It sends a PIN to a key only if that key is the only one that is connected,
-// because a wrong PIN counts. Before it asks for a touch, it has tried PIN and credential, so no touch is in vain. It ends three
-// minutes after its start at the latest.
+// The program promises that PIN and answer are in locked memory, in no core dump, and erased at its
+// end, also if a signal ends it. It can start no other program and gain no right. It sends a PIN to
+// a key only if that key is the only connected one, because a wrong PIN counts. Before the program
+// asks for a touch, it has tried PIN and credential, so a person never touches the key in vain. It
+// ends three minutes after its start at the latest.
 //
 // The program does not know whether an answer is right: `latchkey-derive` tries the answer on the keybag.
 //
-// The program shows nothing and asks nobody. Its caller has the words.
+// The program shows nothing and asks nobody. The caller has the words.
 
 import Glibc
 import LatchkeyFIDO

@@ -31,7 +31,7 @@ public struct FIDODevice: ~Copyable {
     fido_dev_free(&owner)
   }
 
-  /// Whether it has a PIN.
+  /// Whether the security key has a PIN.
   public var hasPIN: Bool { fido_dev_has_pin(device) }
 
   /// How many wrong PINs block the device; nil if the device does not say.
@@ -40,7 +40,7 @@ public struct FIDODevice: ~Copyable {
     return fido_dev_get_retry_count(device, &count) == FIDO_OK ? Int(count) : nil
   }
 
-  /// Whether it can do all that this module needs: PINs, hmac-secret, and credentials that want the PIN.
+  /// Whether the security key can do all that this module needs: PINs, hmac-secret, and credentials that want the PIN.
   public func isCapable() throws(FIDOError) -> Bool {
     guard fido_dev_is_fido2(device), fido_dev_supports_pin(device) else { return false }
     guard let info = fido_cbor_info_new() else { throw .noMemory }

@@ -23,8 +23,8 @@ struct Integer: ~Copyable {
     gcry_mpi_clear_highbit(number, bits)
   }
 
-  /// base^exponent mod modulus, a secret. With the exponent in secure memory libgcrypt takes the path whose
-  /// memory accesses do not depend on it.
+  /// base^exponent mod modulus, a secret. With the exponent in secure memory libgcrypt takes the path whose memory accesses do not
+  /// depend on the exponent.
   init(
     power base: borrowing Integer, exponent: borrowing Integer, modulus: borrowing Integer, bits: UInt32
   ) throws(GcryptError) {

@@ -1,5 +1,5 @@
-/// A group for Diffie-Hellman with the generator 2. Its prime p is safe: (p − 1) / 2 is prime too, so the only elements of
-/// small order are 1 and p − 1.
+/// A group for Diffie-Hellman with the generator 2. The prime p is safe: (p − 1) / 2 is prime too, so the only elements of small
+/// order are 1 and p − 1.
 public struct ModularGroup: Sendable {
   /// The group of the Secret Service's `dh-ietf1024-sha256-aes128-cbc-pkcs7` sessions: RFC 2409 section 6.2, the "Second
   /// Oakley Group", 1024 bits.

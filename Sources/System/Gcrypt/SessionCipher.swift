@@ -116,8 +116,8 @@ public final class SessionCipher {
   }
 }
 
-/// One run of AES-128-CBC. Its key schedule is in secure memory, and is erased with it. A session keeps only its key, so that a
-/// thousand idle sessions need 64 KiB.
+/// One run of AES-128-CBC. Its key schedule is in secure memory, and is erased at the run's end. A session keeps only its key, so
+/// that a thousand idle sessions need 64 KiB.
 struct BlockChain: ~Copyable {
   private let handle: gcry_cipher_hd_t
 

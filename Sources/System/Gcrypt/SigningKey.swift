@@ -104,7 +104,7 @@ public struct SigningKey: ~Copyable {
 
 /// Verifies signatures of others.
 public enum SignatureVerification {
-  /// Whether it is the RSA signature (PKCS #1 version 1.5) of a message.
+  /// Whether `signature` is the RSA signature (PKCS #1 version 1.5) of a message.
   public static func rsa(
     _ signature: [UInt8], of message: UnsafeRawBufferPointer, _ hash: SignatureHash, modulus: [UInt8], exponent: [UInt8]
   ) -> Bool {
@@ -118,7 +118,7 @@ public enum SignatureVerification {
     }
   }
 
-  /// Whether it is the ECDSA signature of a message.
+  /// Whether `signature` is the ECDSA signature of a message.
   public static func ecdsa(
     _ signature: (r: [UInt8], s: [UInt8]), of message: UnsafeRawBufferPointer, _ curve: NamedCurve, point: [UInt8]
   ) -> Bool {

@@ -5,7 +5,7 @@ import CLatchkeyGcrypt
 public enum UnpaddedCipher: Sendable {
   /// AES-128-CBC: gnome-keyring.
   case aes
-  /// Blowfish-CBC: KWallet. Its key may have up to 56 bytes.
+  /// Blowfish-CBC: KWallet. A key may have up to 56 bytes.
   case blowfish
   /// Blowfish in ECB mode, with the bytes of each half of a block reversed: KWallet of KDE 4.
   case swappedBlowfish

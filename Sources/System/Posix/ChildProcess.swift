@@ -3,7 +3,7 @@ import Glibc
 
 /// A started program. Instead of a wait, an event loop tells when it has ended.
 public final class ChildProcess {
-  /// Its number, until ``reap()``.
+  /// The child's number, until ``reap()``.
   public let pid: Int32
   private let end: FileDescriptor
 

@@ -1,6 +1,6 @@
 /// The file that Flatpak puts into the root folder of each sandbox, where the program inside cannot change it.
 public enum FlatpakInfo {
-  /// Its name.
+  /// The file's name.
   public static let name = ".flatpak-info"
   /// The most that is read of it, in bytes.
   public static let sizeLimit = 64 << 10

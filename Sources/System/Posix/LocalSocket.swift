@@ -10,7 +10,7 @@ public struct LocalSocket: ~Copyable {
   public struct Peer: Equatable, Sendable {
     /// The process.
     public let pid: pid_t
-    /// Its effective user.
+    /// The peer's effective user.
     public let uid: uid_t
   }
 

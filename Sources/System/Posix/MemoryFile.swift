@@ -19,7 +19,7 @@ public struct MemoryFile: ~Copyable {
     _ = lseek(file.number, 0, SEEK_SET)
   }
 
-  /// How many bytes it has.
+  /// How many bytes the file has.
   public borrowing func count() throws(PosixError) -> Int { Int(try file.status().st_size) }
 
   /// Fills the caller's memory from the beginning.

@@ -12,7 +12,7 @@ public final class RunningProcess {
     descriptor = FileDescriptor(owning: number)
   }
 
-  /// Whether it has ended, even if its parent has not collected it.
+  /// Whether the process has ended, even if its parent has not collected it.
   public var hasEnded: Bool {
     var item = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
     return poll(&item, 1, 0) > 0

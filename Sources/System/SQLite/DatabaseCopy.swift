@@ -2,7 +2,7 @@ import CLatchkeySQLite
 
 /// A copy of a database that is made a few pages at a time, by SQLite's backup API.
 ///
-/// The database may be changed meanwhile, but only by the connection that is copied. Its writes go to the copy as well, so
+/// The database may be changed meanwhile, but only by the copied connection. That connection's writes go to the copy as well, so
 /// the copy equals the database when the last step returns. The copy's file is not synchronised.
 public final class DatabaseCopy {
   private let source: Database
@@ -24,7 +24,7 @@ public final class DatabaseCopy {
     }
     self.source = source
     target = opened
-    // The caller throws the copy away after any failure, and synchronises it at the end. Its cache is small.
+    // The caller throws the copy away after any failure, and synchronises it at the end. The copy's cache is small.
     for pragma in ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = 64"] {
       guard sqlite3_exec(target, "PRAGMA " + pragma, nil, nil, nil) == SQLITE_OK else { throw error }
     }

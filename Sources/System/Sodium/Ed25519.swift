@@ -12,7 +12,7 @@ public enum Ed25519 {
   /// How far below the caller the frames of a signature reach, in bytes, with a wide margin.
   private static let stackToErase = 16384
 
-  /// A new secret key. Its last 32 bytes are the public one.
+  /// A new secret key. The last 32 bytes are the public key.
   public static func makeSecretKey() throws(SodiumError) -> SecureBytes {
     var secret = try SecureBytes(count: secretKeySize)
     var publicKey = [UInt8](repeating: 0, count: publicKeySize)
@@ -47,7 +47,7 @@ public enum Ed25519 {
     return signature
   }
 
-  /// Whether it is the signature of a message.
+  /// Whether `signature` is the signature of a message.
   public static func isSignature(_ signature: [UInt8], of message: RawSpan, publicKey: [UInt8]) -> Bool {
     guard signature.count == signatureSize, publicKey.count == publicKeySize else { return false }
     return message.withOctets { input, count in

@@ -5,7 +5,7 @@ import CLatchkeySodium
 /// A value cannot be copied, only lent (``bytes``) or moved. Nothing here turns a secret into `String` or `[UInt8]`.
 public struct SecureBytes: ~Copyable {
   let start: UnsafeMutableRawPointer
-  /// How many bytes it holds; may be 0.
+  /// How many bytes the memory holds; may be 0.
   public let count: Int
 
   /// `count` zero bytes.

@@ -130,7 +130,7 @@ public struct PeerCredentials: Equatable, Sendable {
 
 /// A descriptor that came with a message; closed with the last reference.
 public final class PassedDescriptor: Equatable, Sendable {
-  /// Its number, lent for calls that take one.
+  /// The descriptor's number, lent for calls that take one.
   public let number: Int32
 
   init(owning number: Int32) { self.number = number }

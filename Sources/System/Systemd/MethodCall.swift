@@ -44,7 +44,8 @@ public final class MethodCall {
     }
   }
 
-  /// Answers with an error. Its detail goes to callers that asked for it: GLib shows no message that has something behind it.
+  /// Answers with an error. The error's detail goes to callers that asked for details: GLib shows no message that has something
+  /// behind it.
   public func fail(_ error: BusError) {
     guard !isAnswered else { return }
     isAnswered = true

@@ -2,7 +2,7 @@ import CLatchkeySystemd
 
 /// A D-Bus interface as a service offers it: its description for introspection, and its handlers.
 public struct ObjectInterface {
-  /// Its D-Bus name.
+  /// The interface's D-Bus name.
   public let name: String
   /// The methods.
   public let methods: [Method]
@@ -23,7 +23,7 @@ public struct ObjectInterface {
   public struct Argument: Equatable, Sendable {
     /// A complete type: its signature.
     public let type: String
-    /// Its D-Bus name.
+    /// The argument's D-Bus name.
     public let name: String
     /// Declares it; see the members.
     public init(_ type: String, _ name: String) {
@@ -51,13 +51,13 @@ public struct ObjectInterface {
 
   /// One method.
   public struct Method {
-    /// Its D-Bus name.
+    /// The method's D-Bus name.
     public let name: String
     /// The arguments of a call.
     public let input: [Argument]
     /// The arguments of its answer.
     public let output: [Argument]
-    /// Its annotations.
+    /// The method's annotations.
     public let flags: MemberFlags
     /// Answers the call, at once or later; throwing answers with that error. The bus checked the signature.
     public let handler: (MethodCall) throws(BusError) -> Void
@@ -98,11 +98,11 @@ public struct ObjectInterface {
 
   /// One property.
   public struct Property {
-    /// Its D-Bus name.
+    /// The property's D-Bus name.
     public let name: String
     /// A complete type: its signature.
     public let type: String
-    /// Its annotations.
+    /// The property's annotations.
     public let flags: PropertyFlags
     /// Appends the value for the object at a path. Throwing fails Get, and GetAll as a whole.
     public let getter: (String, inout MessageWriter) throws(BusError) -> Void
@@ -125,11 +125,11 @@ public struct ObjectInterface {
 
   /// One signal, for introspection.
   public struct Signal {
-    /// Its D-Bus name.
+    /// The signal's D-Bus name.
     public let name: String
-    /// Its arguments.
+    /// The signal's arguments.
     public let arguments: [Argument]
-    /// Its annotations.
+    /// The signal's annotations.
     public let flags: MemberFlags
 
     /// Declares it; see the members.

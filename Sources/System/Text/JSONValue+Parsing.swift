@@ -2,7 +2,7 @@
 public enum JSONError: Error, Equatable {
   /// The text does not follow RFC 8259, is not UTF-8, or names a key of an object twice.
   case malformed
-  /// Its values are nested too deeply.
+  /// The values are nested too deeply.
   case tooDeep
 }
 

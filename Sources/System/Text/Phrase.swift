@@ -1,4 +1,4 @@
-/// A text for a person, with values in it. It is written as a string literal. Its catalogue entry has "%1$s", "%2$s" in the
+/// A text for a person, with values in it. It is written as a string literal. The text's catalogue entry has "%1$s", "%2$s" in the
 /// place of the values, so that a translation can put them in another order.
 package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
   /// A value in a text.

@@ -2,7 +2,7 @@ import LatchkeyGettext
 
 /// Why a file of another program could not be read. No case carries any content of the file except names of columns.
 public enum ForeignFileError: Error, Equatable, Sendable {
-  /// Its format is unknown.
+  /// The file's format is unknown.
   case unknownFormat
   /// The file is not text in UTF-8.
   case notText

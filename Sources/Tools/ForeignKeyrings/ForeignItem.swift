@@ -2,17 +2,17 @@ import LatchkeySecretClient
 
 /// One secret of another program, with the facts that the program stores about it.
 public struct ForeignItem {
-  /// Its label, for people.
+  /// The item's label, for people.
   public let label: String
-  /// Its attributes, exactly as the other program has them.
+  /// The item's attributes, exactly as the other program has them.
   public let attributes: [String: String]
   /// The secret itself.
   public let secret: Secret
-  /// When it was stored there, in seconds since 1970; 0 if that is unknown.
+  /// When the item was stored there, in seconds since 1970; 0 if the time is unknown.
   public let created: UInt64
-  /// When it was last changed there; 0 if that is unknown.
+  /// When the item was last changed there; 0 if the time is unknown.
   public let modified: UInt64
-  /// Its protection in the old place.
+  /// The item's protection in the old place.
   public let protection: Protection
 
   /// When an item may be read, and its requirements, in the words of the command line. A text is empty if the old place has
@@ -60,13 +60,13 @@ extension ForeignItem {
 
 /// A group of items in another program.
 public struct ForeignCollection {
-  /// Its name in the other program: a file's name without its ending, or the last part of a path.
+  /// The collection's name in the other program: a file's name without its ending, or the last part of a path.
   public let name: String
-  /// Its label, for people.
+  /// The collection's label, for people.
   public let label: String
   /// The label that its path there was made of, as far as that is known; nil if only the label is known.
   public let firstLabel: String?
-  /// Its items, in the order in which they were read.
+  /// The collection's items, in the order in which they were read.
   public let items: [ForeignItem]
 
   /// Puts it together.

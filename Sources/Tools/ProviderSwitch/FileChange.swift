@@ -15,7 +15,7 @@ public struct FileChange: Codable, Equatable, Sendable {
     let section: String
     let key: String
     let value: String
-    /// Its former value; nil if the line was missing.
+    /// The setting's former value; nil if the line was missing.
     let former: String?
   }
 
@@ -23,7 +23,7 @@ public struct FileChange: Codable, Equatable, Sendable {
   public let path: String
   /// The direction that made it.
   public let side: Side
-  /// Its purpose, in English words.
+  /// The change's purpose, in English words.
   public let purpose: String
   /// The file's state before the change.
   public internal(set) var before: FileState
@@ -33,7 +33,7 @@ public struct FileChange: Codable, Equatable, Sendable {
   /// The added line, if the change adds only a line; nil for other changes, and in records of earlier versions.
   var line: String?
 
-  /// Its purpose, in the person's language.
+  /// The change's purpose, in the person's language.
   public var purposeWords: String { Purpose.words(of: purpose) }
 
   /// The change, for a person, as part of a list.

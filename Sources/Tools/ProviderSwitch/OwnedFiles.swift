@@ -68,7 +68,7 @@ struct OwnedFiles {
     return nil
   }
 
-  /// Brings a path into a state. Its folder must exist, except for the state of a missing path.
+  /// Brings a path into a state. The path's folder must exist, unless the state says that the path is missing.
   func put(_ state: FileState, at path: String) throws(PosixError) {
     let temporary = Self.temporary(path)
     if case .absent = state {

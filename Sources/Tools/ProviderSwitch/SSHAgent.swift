@@ -12,7 +12,7 @@ public struct SSHAgent {
     case absent
     /// An agent listens, but its answer did not come or is invalid, so its keys are unknown.
     case silent
-    /// Its keys, in the form of public key files.
+    /// The agent's keys, in the form of public key files.
     case keys(Set<String>)
   }
 
@@ -43,7 +43,7 @@ public struct SSHAgent {
   /// Removes the socket of an ssh-agent that has ended. Otherwise the next one could not listen.
   public func removeLeftover() { unlink(innerPath) }
 
-  /// Whether it answers.
+  /// Whether the agent answers.
   public var isRunning: Bool {
     if case .keys = content { return true }
     return false

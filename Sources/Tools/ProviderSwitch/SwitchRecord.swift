@@ -57,7 +57,8 @@ struct SwitchRecord: Codable, Equatable {
   }
 }
 
-/// Why a switch did not finish. Its changes are in the record, so it can be run again, in either direction.
+/// Why a switch did not finish. The switch's changes are in the record, so the person can run the switch again, in either
+/// direction.
 public enum SwitchError: Error, Equatable {
   /// A file could not be changed.
   case file(String, PosixError)

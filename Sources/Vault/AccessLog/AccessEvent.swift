@@ -26,7 +26,7 @@ public struct AccessEvent: Hashable, Sendable {
     /// So many entries were removed by command.
     case cleared
 
-    /// Its number in an entry.
+    /// The outcome's number in an entry.
     public var code: UInt8 {
       switch self {
       case .ended(let end): end.rawValue

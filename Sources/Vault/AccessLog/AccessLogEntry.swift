@@ -2,7 +2,7 @@
 public struct AccessLogEntry: Equatable, Sendable {
   /// The entry's place in the log.
   public let number: UInt64
-  /// When it happened, in seconds since 1970.
+  /// When the event happened, in seconds since 1970.
   public let created: UInt64
   /// The event; nil for a damaged entry, which was altered, moved, or is not this vault's.
   public let event: AccessEvent?

@@ -19,15 +19,15 @@ public struct ArchiveReport: Equatable, Sendable {
     case notice = 6
   }
 
-  /// One line. Its texts are cut to 255 bytes each: labels can be long, and lines many.
+  /// One line. The line's texts are cut to 255 bytes each: labels can be long, and lines many.
   public struct Line: Equatable, Sendable {
     /// The outcome.
     public let outcome: Outcome
     /// The label of its collection; may be empty.
     public let collection: String
-    /// Its label; empty if it cannot be read, and for a collection.
+    /// The item's label; empty if the label cannot be read, and for a collection.
     public let label: String
-    /// Its class; nil for a collection.
+    /// The item's class; nil for a collection.
     public let accessibility: AccessibilityClass?
     /// The reason; nil if it is obvious.
     public let reason: Reason?

@@ -7,14 +7,14 @@ import LatchkeySodium
 public struct BackupHeader: Equatable, Sendable {
   private static let magic = Array("LATCHBAK".utf8)
   private static let version: UInt32 = 1
-  /// Its size, in bytes.
+  /// The header's size, in bytes.
   public static let size = 152
   /// Magic, version, id, time, derivation: the input of the commitment.
   private static let headSize = 8 + 4 + 16 + 8 + PassphraseDerivation.size
 
   /// 16 random bytes: no two backups have the same.
   public let id: [UInt8]
-  /// When it was begun, in seconds since 1970.
+  /// When the backup was begun, in seconds since 1970.
   public let created: UInt64
   /// How the passphrase becomes a key.
   public let derivation: PassphraseDerivation

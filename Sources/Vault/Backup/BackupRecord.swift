@@ -93,7 +93,7 @@ public struct BackupCollection: Equatable, Sendable {
   public let label: String
   /// The names by which programs know it.
   public let aliases: Aliases
-  /// Whether it had a passphrase of its own, which no backup carries.
+  /// Whether the collection had a passphrase of its own, which no backup carries.
   public let hadPassphrase: Bool
   /// In seconds since 1970.
   public let created: UInt64
@@ -132,7 +132,7 @@ public struct BackupCollection: Equatable, Sendable {
 
 /// An item in a backup.
 public struct BackupItem: ~Copyable {
-  /// Its collection: the number of a record before it, from 0.
+  /// The item's collection: the number of a record before it, from 0.
   public let collection: UInt32
   /// When its secret may be read.
   public let accessibility: AccessibilityClass

@@ -6,7 +6,7 @@ import LatchkeyYAML
 public struct RulesFile: Equatable, Sendable {
   /// The path of the file.
   public let path: String
-  /// Its rules, in the order in which they are tried.
+  /// The file's rules, in the order in which they are tried.
   public let rules: [ClassRule]
 
   /// Where a user's own rules are.

@@ -46,7 +46,7 @@ public enum EnrolledPrints {
 
     consuming func finish() -> [UInt8] { hash.tag() }
 
-    /// Takes a file or a folder. Its depth and name stand before its content, so that no two trees hash alike.
+    /// Takes a file or a folder. The depth and name of each stand before its content, so that no two trees hash alike.
     mutating func enter(_ name: String, at parent: Int32, depth: Int) throws(PosixError) {
       let file = try FileDescriptor.open(name, at: parent, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       let status = try file.status()

@@ -16,7 +16,7 @@ public enum HoldEnd: UInt8, Error, CaseIterable, Sendable {
   case slept = 6
   /// A newer one took its place.
   case replaced = 7
-  /// Its holder dropped it, or ended.
+  /// The holder dropped the hold, or ended.
   case dropped = 8
 
   /// The reason for a person.

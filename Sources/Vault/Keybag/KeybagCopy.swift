@@ -146,7 +146,7 @@ extension KeybagFile {
   }
 }
 
-/// The healing of a keybag that was damaged, missing or another vault's. Its copy has replaced it.
+/// The healing of a keybag that was damaged, missing or another vault's. A copy has replaced that keybag.
 public struct KeybagHealing: Equatable, Sendable {
   /// The damage, for a person.
   public let loss: Reason

@@ -20,9 +20,9 @@ public struct Protector: Equatable, Sendable {
   public var state: State
   /// 16 random bytes, its name.
   public let id: [UInt8]
-  /// When it was made, in seconds since 1970.
+  /// When the protector was made, in seconds since 1970.
   public let created: UInt64
-  /// When it may end if no login has used it, in seconds since 1970; 0 for never.
+  /// When the protector may end if no login has used it, in seconds since 1970; 0 for never.
   public private(set) var retireAfter: UInt64
   /// 16 random bytes for Argon2id, of this protector only. For the device key and for a session: the device key's identity.
   public let salt: [UInt8]

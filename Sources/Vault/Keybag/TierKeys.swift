@@ -28,7 +28,7 @@ public struct TierKeys: ~Copyable {
 public final class FormerTiers {
   /// Which key epoch.
   public let number: UInt32
-  /// Its keys.
+  /// The tier keys of that epoch.
   public let tiers: TierKeys
 
   /// Puts the two together.

@@ -12,7 +12,7 @@ package struct CodedReason: Hashable, Sendable {
 
   /// "vault.diskFull".
   package let code: String
-  /// Its values.
+  /// The reason's values.
   package let values: [Value]
 
   /// The most reasons within each other.
@@ -31,8 +31,8 @@ package struct CodedReason: Hashable, Sendable {
     values = []
   }
 
-  /// Its bytes with texts of at most `textLimit` bytes, or nil if they are more than `limit`. A text that is cut ends with "…", and
-  /// a list of numbers is cut between two of them.
+  /// The reason's bytes with texts of at most `textLimit` bytes, or nil if these are more than `limit`. A text that is cut ends
+  /// with "…", and a list of numbers is cut between two of them.
   func bytes(textLimit: Int, limit: Int) -> [UInt8]? {
     var out = ByteWriter()
     write(into: &out, textLimit: textLimit, depth: 0)

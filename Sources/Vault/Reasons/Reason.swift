@@ -109,7 +109,7 @@ public indirect enum Reason: Hashable, Sendable {
   /// "SUBJECT: why".
   public static func of(_ subject: SubjectReason, _ why: Reason) -> Reason { .because(.subject(subject), why) }
 
-  /// Whether it says that something was repaired, and not that something is wrong.
+  /// Whether the reason says that something was repaired, and not that something is wrong.
   public var isRepair: Bool {
     switch self {
     case .healed, .copyTookPlace: true

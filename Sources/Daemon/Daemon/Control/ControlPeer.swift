@@ -54,7 +54,7 @@ final class ControlPeer: PromptConnection {
   private var awaitingLimit: EventSource?
   /// Whether the connection belongs to a prompt on the screen. Then it may be silent for as long as the person is.
   var isPrompt = false
-  /// Its descriptor, by which the server knows it.
+  /// The connection's descriptor, by which the server knows the peer.
   let number: Int32
   /// The process that connected.
   var credentials: LocalSocket.Peer { connection.peer }

@@ -2,7 +2,7 @@
 final class WaitingCollection {
   let label: String
   let alias: String
-  /// Its path, once it is made.
+  /// The collection's path, once the collection is made.
   var made: CollectionPlace?
 
   init(label: String, alias: String) {

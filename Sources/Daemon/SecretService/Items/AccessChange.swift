@@ -21,7 +21,7 @@ final class AccessChange {
   let passphraseQuestion: Question
   /// The person's answer to the first question.
   var granted: AccessGrant?
-  /// Whether it was written.
+  /// Whether the change was written.
   var isDone = false
 
   init(

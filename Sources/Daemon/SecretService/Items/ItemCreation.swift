@@ -8,11 +8,11 @@ struct ItemToCreate {
   let label: String
   let control: ControlAttributes
   let collection: CollectionPlace
-  /// Whether it replaces the item with exactly its attributes.
+  /// Whether the new item replaces an item with exactly the same attributes.
   let replaces: Bool
   /// Attributes that no item of the vault may have together; nil if the call has no such rule.
   let unique: [String: String]?
-  /// When it was stored and changed elsewhere.
+  /// When another program stored the item, and last changed it.
   let times: ItemTimes
   /// The fingers that it must remember.
   var fingers: FingerSet?
@@ -29,7 +29,7 @@ struct ItemToCreate {
     size = received.value.bytes.count + metadata.size
   }
 
-  /// Its requirements.
+  /// The item's requirements.
   var access: AccessControl { control.access ?? .none }
 
   /// Everything of it but its secret.

@@ -8,7 +8,7 @@ final class VerificationGate {
 
   init(_ vault: Vault) { self.vault = vault }
 
-  /// Whether it was verified.
+  /// Whether the vault was verified.
   var isVerified: Bool { vault.isVerified }
 
   /// Runs `action` when the whole database was verified; at once, if it was already.

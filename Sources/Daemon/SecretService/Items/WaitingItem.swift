@@ -9,9 +9,9 @@ final class WaitingItem {
   let question: Question
   /// The person's answers for the item that it replaces.
   let granted: AccessGrant?
-  /// Its path, once it was stored.
+  /// The item's path, once the item is stored.
   var stored: ItemPlace?
-  /// Why it was not stored, although it has its passphrase.
+  /// Why the item was not stored, although its passphrase was given.
   var failure: BusError?
 
   init(_ new: ItemToCreate, granted: AccessGrant?, number: UInt64, client: String) {

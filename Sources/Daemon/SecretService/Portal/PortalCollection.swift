@@ -3,11 +3,11 @@ import LatchkeyVault
 
 /// The collection of the secrets that sandboxed applications get by the portal.
 public enum PortalCollection {
-  /// Its alias, which must not be used to lock or change it.
+  /// The collection's alias, which must not be used to lock or change the collection.
   static let alias = "portal"
   static let label = "Flatpak apps"
 
-  /// Its number; nil before the first secret, and while aliases cannot be read.
+  /// The collection's number; nil before the first secret, and while aliases cannot be read.
   public static func id(in vault: Vault) -> Int64? { try? vault.collections.alias(alias) }
 
   /// The reason why it cannot have a passphrase.

@@ -34,7 +34,7 @@ final class PortalRequest {
   let application: String
   /// Whether the person was asked for the login password, once.
   var wasAsked = false
-  /// Its place in the queue, while the person is asked.
+  /// The request's place in the queue, while the person is asked.
   var ticket: PromptTicket?
   private let call: MethodCall
   private var outlet: Outlet?
@@ -66,7 +66,7 @@ final class PortalRequest {
     if deadline == nil { deadline = try loop.addTimer(after: time, handler: expired) }
   }
 
-  /// Whether it waits for its secret.
+  /// Whether the request waits for its secret.
   var isWaiting: Bool { secret == nil && outlet != nil }
 
   /// Writes the secret, now and whenever there is room for more of it, and calls `ended` after that.

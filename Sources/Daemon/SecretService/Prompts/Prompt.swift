@@ -21,9 +21,9 @@ final class Prompt {
 
   /// The state of the prompt.
   enum Phase {
-    /// Its client has not asked yet.
+    /// The prompt's client has not asked yet.
     case new
-    /// Its client asked, at this moment.
+    /// The prompt's client asked, at this moment.
     case asked(at: ContinuousClock.Instant)
     /// The signal is on its way.
     case completing(EventSource?)
@@ -36,7 +36,7 @@ final class Prompt {
   let purpose: Purpose
   var phase = Phase.new
   var isNew: Bool { if case .new = phase { true } else { false } }
-  /// Its place in the queue, while a person is asked.
+  /// The prompt's place in the queue, while a person is asked.
   var ticket: PromptTicket?
   /// Ends it if its client never asks, because the requests behind it should not wait for long.
   var unusedEnd: EventSource?

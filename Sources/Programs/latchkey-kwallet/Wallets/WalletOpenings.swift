@@ -7,11 +7,11 @@ final class WalletOpenings {
   struct Request {
     /// The name that the program gave itself.
     let program: ExactName
-    /// Its connection to the bus.
+    /// The client's connection to the bus.
     let connection: String
     /// Whether its use of the wallet ends with the connection.
     let endsWithConnection: Bool
-    /// Its window; empty for none.
+    /// The client's window; empty for none.
     let window: String
     /// Gets whether the wallet is open, and whether it was created for this request.
     let answer: (_ isOpen: Bool, _ isNew: Bool) -> Void

@@ -34,7 +34,7 @@ struct FilePassphrase {
     guard access(path, R_OK) == 0 else { return nil }
   }
 
-  /// Whether it is the file's passphrase. The passphrase goes to `ssh-keygen` through a pipe and through this program.
+  /// Whether `passphrase` is the file's passphrase. The passphrase goes to `ssh-keygen` through a pipe and through this program.
   ///
   /// - Parameter program: this program, as `SSH_ASKPASS` names it.
   func isRight(_ passphrase: RawSpan, program: String) -> Bool {

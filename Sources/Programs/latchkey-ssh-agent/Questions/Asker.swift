@@ -17,13 +17,13 @@ struct Asker {
     return other.isEmpty || other == own || other == "systemd" ? own : "\(own) (\(other))"
   }
 
-  /// Its terminal; empty for none.
+  /// The program's terminal; empty for none.
   var terminal: String { Caller(pid: pid).terminal }
 
-  /// Whether it is one of OpenSSH's programs that use only this machine's agent and bind it to no ssh session.
+  /// Whether the program is one of OpenSSH's programs that use only this machine's agent and bind that agent to no ssh session.
   var isLocalTool: Bool { Self.localTools.contains(where: runs) }
 
-  /// Whether it is the system's ssh, which binds each connection that it forwards.
+  /// Whether the program is the system's ssh, which binds each connection that ssh forwards.
   var bindsForwarded: Bool { runs(Self.ssh) }
 
   /// Whether the program runs the file at this path. A program in a container may have the same path, but is another file.

@@ -118,7 +118,7 @@ final class QuestionQueue {
     begin()
   }
 
-  /// Takes a question back. Its completion is not called any more.
+  /// Takes a question back. The question's completion is not called any more.
   func withdraw(_ question: Question) {
     question.completion = nil
     guard let place = waiting.firstIndex(where: { $0 === question }) else { return }

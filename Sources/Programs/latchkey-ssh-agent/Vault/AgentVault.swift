@@ -367,7 +367,7 @@ final class AgentVault {
     return waiting
   }
 
-  /// Takes a prompt off the screen. Its completion is not called any more.
+  /// Takes a prompt off the screen. The prompt's completion is not called any more.
   func withdraw(_ prompt: VaultPrompt) {
     prompt.forget()
     guard prompts.removeValue(forKey: prompt.path) != nil else { return }

@@ -20,7 +20,7 @@ final class BackupFile {
   /// A chunk without its length.
   struct Chunk {
     let bytes: [UInt8]
-    /// Its number, counted from 1.
+    /// The chunk's number, counted from 1.
     let number: Int
     /// The place in the file where it begins, its length included.
     let offset: Int

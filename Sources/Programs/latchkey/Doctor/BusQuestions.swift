@@ -36,7 +36,7 @@ final class BusQuestions {
   struct Holder: Equatable {
     /// The connection's own name.
     let connection: String
-    /// Its process; 0 if the bus cannot tell.
+    /// The holder's process; 0 if the bus cannot tell.
     let process: Int32
   }
 

@@ -21,7 +21,7 @@ struct ExportReport: Encodable {
     let label: String
     /// The item's place in the vault.
     let path: String
-    /// Why it has that outcome; empty if that is obvious.
+    /// Why the item has that outcome; empty if that is obvious.
     var reason = ""
 
     fileprivate var text: String {

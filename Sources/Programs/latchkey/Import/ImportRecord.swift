@@ -73,6 +73,6 @@ struct ImportRecord: Codable {
     items[Self.key(item.path)].flatMap { $0.source == source ? $0 : nil }
   }
 
-  /// An item's number. Its whole path would reveal the label of its collection.
+  /// An item's number. The whole path would reveal the label of its collection.
   private static func key(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
 }

@@ -41,9 +41,9 @@ struct ImportReport: Encodable {
     let outcome: Outcome
     let collection: String
     let label: String
-    /// Its class, if the import decides it.
+    /// The item's class, if the import decides it.
     var `class`: String?
-    /// Why it has that outcome or class; empty if that is obvious.
+    /// Why the item has that outcome or class; empty if that is obvious.
     var reason = ""
     /// The kind of its conflict. JSON does not have it.
     var conflict = Conflict.undecided

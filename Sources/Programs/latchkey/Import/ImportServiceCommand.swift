@@ -63,7 +63,7 @@ struct ForeignService {
     var standard: String?
     /// How many items end with the session.
     var passing = 0
-    /// Whether it is KeePassXC, by its entries.
+    /// Whether the service is KeePassXC, to judge by its entries.
     var isKeePassXC = false
   }
 

@@ -119,7 +119,7 @@ struct Importer {
   private struct Home {
     let title: String
     var path: String?
-    /// The label of the new collection, if one has to be created. Its path is made from that label.
+    /// The label of the new collection, if one has to be created. The collection's path is made from that label.
     var firstLabel: String?
   }
 

@@ -18,7 +18,7 @@ enum FilePath {
     return String(whole[..<slash])
   }
 
-  /// Its last part.
+  /// The last part of a path.
   static func name(of path: String) -> String {
     let whole = trimmed(path)
     return String(whole[(whole.lastIndex(of: "/").map(whole.index(after:)) ?? whole.startIndex)...])

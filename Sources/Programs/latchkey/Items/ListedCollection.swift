@@ -14,7 +14,7 @@ struct ListedCollection {
   /// The label; empty if it is unknown.
   var label = ""
   var isLocked = false
-  /// Its number, which leads to it for ever; 0 for other programs' collections, and for the session's.
+  /// The collection's number, which leads to the collection for ever; 0 for other programs' collections, and for the session's.
   private(set) var number: UInt64 = 0
 
   /// A name for persons, beside its label.

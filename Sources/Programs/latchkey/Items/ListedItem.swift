@@ -14,16 +14,16 @@ struct ListedItem: Encodable {
   private(set) var created: UInt64 = 0
   private(set) var modified: UInt64 = 0
   private(set) var accessibility: AccessibilityClass?
-  /// Its requirements, in the words of --require; empty for none, nil if the label is nil.
+  /// The item's requirements, in the words of --require; empty for none, nil if the label is nil.
   private(set) var require: String?
   private(set) var collection: ListedCollection?
   /// Why the item is locked.
   private(set) var reason: String?
 
-  /// Its place, in the words of the command line.
+  /// The item's place, in the words of the command line.
   var place: String { String(path.dropFirst(ListedCollection.folder.count)) }
 
-  /// Its number, which grows with each item.
+  /// The item's number, which grows with each item.
   var number: UInt64 { UInt64(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...]) ?? 0 }
 
   /// The path of its collection.

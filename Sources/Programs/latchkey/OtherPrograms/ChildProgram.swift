@@ -8,10 +8,10 @@ import LatchkeyText
 /// Another program that reads files for which we have no library: GPG, KeePassXC, gzip. Secrets go by pipes only, never by
 /// arguments, the environment or files. Each pipe has one page, which is overwritten when the program has ended.
 struct ChildProgram {
-  /// Its name, for the search path.
+  /// The program's name, for the search path.
   let name: String
   let arguments: [String]
-  /// Its limits; nil for the usual limits of a program.
+  /// The program's limits; nil for the usual limits of a program.
   var limits: Limits?
 
   /// Limits for a program that expands a foreign file and has no limits of its own.
@@ -41,7 +41,7 @@ struct ChildProgram {
     var message: String { complaints.last ?? "" }
   }
 
-  /// How many bytes it may write.
+  /// How many bytes the program may write.
   private static let limit = 256 << 20
 
   /// Runs it to its end.

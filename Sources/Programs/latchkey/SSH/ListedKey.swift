@@ -55,7 +55,7 @@ struct ListedKey: Encodable {
     }
   }
 
-  /// Whether it can sign now, for a person.
+  /// Whether the key can sign now, for a person.
   var stateText: String {
     switch state {
     case .ready: return translated("can sign now")

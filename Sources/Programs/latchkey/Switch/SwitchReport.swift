@@ -4,9 +4,9 @@ import LatchkeyProviderSwitch
 /// The report of `latchkey switch`: its changes, the reasons of a refusal, and the steps that are left to the person.
 struct SwitchReport: Encodable {
   let side: FileChange.Side
-  /// Whether it is for all users of the machine.
+  /// Whether the report is for all users of the machine.
   let isForAll: Bool
-  /// Whether it is about the line for a finger at the lock screen alone.
+  /// Whether the report is about the line for a finger at the lock screen alone.
   let isForLockers: Bool
   let isDryRun: Bool
   var changes: [String] = []

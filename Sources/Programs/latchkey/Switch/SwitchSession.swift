@@ -134,7 +134,7 @@ struct SwitchSession {
 
   /// A gnome-keyring that has left the name.
   private struct EndedKeyring {
-    /// Its process, if no unit starts it again.
+    /// The keyring's process, if no unit starts the keyring again.
     let process: LatchkeyPosix.RunningProcess?
     let hasUnit: Bool
   }

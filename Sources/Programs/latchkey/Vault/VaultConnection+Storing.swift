@@ -13,7 +13,7 @@ extension VaultConnection {
       .filter { $0.collectionPath == collection }
     return try found.map { item in
       if item.attributes != nil { return item }
-      // The item has the given attributes. Its other attributes cannot be read now.
+      // The item has the given attributes. The item's other attributes cannot be read now.
       return try naming(item) {
         try opening(item.path, asking: asking) {
           let opened = try ListedItem(item.path, from: self)

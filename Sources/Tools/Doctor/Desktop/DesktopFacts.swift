@@ -24,9 +24,9 @@ public struct DesktopFacts: Sendable {
     public let isFirstUnlocked: Bool
     /// Whether there is a vault.
     public let isCreated: Bool
-    /// Its folder.
+    /// The vault's folder.
     public let path: String
-    /// Its problems.
+    /// The vault's problems.
     public let problems: [String]
     /// The sources of news about locked screens.
     public let lockSources: [String]
@@ -99,7 +99,7 @@ public struct DesktopFacts: Sendable {
 
   /// Whether this program runs where windows can be shown.
   public var hasDisplay = false
-  /// Its terminal.
+  /// The terminal of this program.
   public var terminal = Terminal.none
   /// The name of the person's account, if the local shadow file has it and no password fits; else nil.
   public var lockedAccount: String?

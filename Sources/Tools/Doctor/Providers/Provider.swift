@@ -40,16 +40,16 @@ package struct Provider: Sendable {
   }
 
   package let id: String
-  /// Its name in English, as records have it.
+  /// The provider's name in English, as records have it.
   package let name: String
-  /// Its name for a person.
+  /// The provider's name for a person.
   package var title: String { id == "bus-activated" ? translated("the service \(units[0])") : name }
   /// The names of its processes, cut to the 15 letters that the kernel keeps.
   package let processes: [String]
-  /// Its units in the user's manager.
+  /// The provider's units in the user's manager.
   package let units: [String]
   package let settings: [Setting]
-  /// Its programs.
+  /// The provider's programs.
   package let programs: [String]
   /// Other bus names for which the bus starts the program, which then offers secrets as well.
   package let otherNames: [String]
@@ -118,7 +118,7 @@ package struct Provider: Sendable {
   /// The provider that a process belongs to.
   package static func of(process name: String) -> Provider? { all.first { $0.processes.contains(name) } }
 
-  /// Whether it is on this machine.
+  /// Whether the provider is on this machine.
   package func isInstalled(_ root: SystemRoot, searchPath: [String]) -> Bool {
     programs.contains { has(program: $0, root, searchPath) }
       || units.contains { UnitFiles(root: root, home: nil).path($0) != nil }

@@ -8,9 +8,9 @@ public struct ServedEntry {
   public let attributes: [String: String]
   /// The content type; nil if the program named none.
   public let contentType: String?
-  /// When it was stored, in seconds since 1970; 0 if that is unknown.
+  /// When the entry was stored, in seconds since 1970; 0 if the time is unknown.
   public let created: UInt64
-  /// When it was last changed.
+  /// When the entry was last changed.
   public let modified: UInt64
 
   /// Puts it together.

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// An entry of a KeePass database, as the XML has it. Its values stay in the XML.
+/// An entry of a KeePass database, as the XML has it. The values stay in the XML.
 struct KeePassEntry {
   /// A field, and the place of its value.
   struct Field {

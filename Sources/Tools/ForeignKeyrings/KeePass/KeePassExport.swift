@@ -25,7 +25,7 @@ public struct KeePassExport {
     public let label: String
     /// The field of the value.
     public let field: String
-    /// Why it stays behind.
+    /// Why the value stays behind.
     public let reason: Reason
   }
 

@@ -77,7 +77,7 @@ struct KeePassReferences {
     text.index(of: UInt8(ascii: "{"), in: 0..<text.count) == nil
   }
 
-  /// Whether a further field says which keys to press. Its placeholders are not values.
+  /// Whether a further field says which keys to press. That field's placeholders are not values.
   private static func isKeySequence(_ field: KeePassEntry.Field, _ text: borrowing SecureBytes) -> Bool {
     guard KeePassEntry.Standard(rawValue: field.key) == nil else { return false }
     var at = 0

@@ -25,9 +25,9 @@ struct CSVTable {
 
   /// One row.
   struct Row {
-    /// Its fields. Fields beyond the limit are only counted.
+    /// The row's fields. Fields beyond the limit are only counted.
     var fields: [Field] = []
-    /// How many fields it has.
+    /// How many fields the row has.
     fileprivate(set) var count = 0
     /// The number of fields up to the last one with a value.
     fileprivate(set) var filled = 0

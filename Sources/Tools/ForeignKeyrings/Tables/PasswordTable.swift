@@ -65,9 +65,9 @@ public enum PasswordTable {
   public struct LeftRow: Equatable, Sendable {
     /// Counted from the first row, without empty lines.
     public let number: Int
-    /// Its label, which has nothing of a secret.
+    /// The row's label, which has nothing of a secret.
     public let label: String
-    /// Why it was left out.
+    /// Why the row was left out.
     public let reason: Reason
   }
 
@@ -86,7 +86,7 @@ public enum PasswordTable {
   /// The first row.
   private struct Header {
     var columns: [Column: Int] = [:]
-    /// How many columns it has, and how many up to the last named one.
+    /// How many columns the header has, and how many up to the last column with a name.
     var count = 0
     var named = 0
     /// The columns before the first one that can hold a secret, even if a value moved to another column.

@@ -3,7 +3,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// A row of table `access_log`. Its number is its place in the log, and never used again.
+/// A row of table `access_log`. The row's number is its place in the log. No other row ever has that number.
 struct AccessLogRow: CheckedRow {
   let id: Int64
   let created: UInt64

@@ -5,10 +5,10 @@ struct RestoreDraft {
   var row: ItemRow
   /// The item that it replaces.
   let replaces: Bool
-  /// Whether it is better protected than that item.
+  /// Whether the restored item is better protected than the replaced item.
   let isStricter: Bool
   /// The items that were compared with it; nil in a new collection.
   let group: RestoreGroup?
-  /// Its line in the report.
+  /// The item's line in the report.
   let line: Int
 }

@@ -1,10 +1,10 @@
 /// The facts about a collection that need no key but the index's.
 public struct CollectionInfo: Equatable, Sendable {
-  /// Its number: never used again for another one.
+  /// The collection's number. No other collection ever has that number.
   public let id: Int64
   /// For a person; empty if the index cannot be opened.
   public let label: String
-  /// When it was made, in seconds since 1970.
+  /// When the collection was made, in seconds since 1970.
   public let created: UInt64
   /// When its label last changed, in seconds since 1970.
   public let modified: UInt64
@@ -16,7 +16,7 @@ public enum CollectionState: Sendable {
   case sealed
   /// The collection has an explicit lock. It stays locked until the login password is given for it.
   case lockedExplicitly
-  /// Its own passphrase was not given.
+  /// The collection's own passphrase was not given.
   case needsPassphrase
   /// The session is past its first unlock, but tier A is erased.
   case locked

@@ -8,16 +8,17 @@ final class OpenCollection {
   private(set) var passphrase: CollectionPassphrase?
   /// The secret behind the passphrase. Nil until the passphrase was given.
   private var passphraseSecret: HeldKey?
-  /// Its own tier key A. Nil while locked.
+  /// The collection's own tier key A. Nil while locked.
   private(set) var unlocked: HeldKey?
-  /// Its own tier key C. Nil while sealed.
+  /// The collection's own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
-  /// Its name in object paths. Nil while labels cannot be opened, and for the first collection, which is named by its number.
+  /// The collection's name in object paths. Nil while labels cannot be opened, and for the first collection, which is named by its
+  /// number.
   var name: String?
   /// The key epoch of both tier keys.
   private(set) var epoch: UInt32 = 0
-  /// Its keys of former key epochs that something in it depends on, newest first.
+  /// The collection's keys of former key epochs that something in the collection depends on, newest first.
   private var former: [FormerKeys] = []
   /// Whether something in it may depend on a former key epoch whose keys were not given.
   private var lacksFormer = false
@@ -55,7 +56,7 @@ final class OpenCollection {
     }
   }
 
-  /// Its tier keys C of every key epoch that is needed, newest first.
+  /// The collection's tier keys C of every key epoch that is needed, newest first.
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
   /// Opens every class by the tier keys of the key epoch `epoch` and of former epochs, and takes these keys over. If a class

@@ -48,7 +48,7 @@ struct ServiceMark: Equatable {
     } catch { throw .unavailable(.device(.markTruncated)) }
   }
 
-  /// Whether it was made on the machine of that identity.
+  /// Whether the mark was made on the machine with that identity.
   func isOf(_ machine: [UInt8]?) -> Bool { self.machine == ServiceMark.tag(machine) }
 
   func write(in folder: borrowing Folder) throws(PosixError) {

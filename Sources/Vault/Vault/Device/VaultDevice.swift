@@ -121,7 +121,7 @@ public final class VaultDevice {
     }
     guard let found = try keys.share?.index(row, vault: store.vault) else { return }
     if let index = keys.index, try !index.isSame(as: found) {
-      // The device's row was made without the password. Its index may have missed items that exist.
+      // The device's row was made without the password. The device's index may have missed items that exist.
       database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     if keys.index == nil { keys.index = found }

@@ -32,7 +32,7 @@ struct HealingMerge {
   /// The outcome so far.
   private(set) var outcome = Outcome()
 
-  /// How many numbers of items are tried if the table does not say which it has.
+  /// How many numbers of items are tried if the table does not say which numbers it has.
   private static let guesses: Int64 = 100_000
   /// How many numbers are skipped if the used ones are unknown. Drawn each time, because another healing from the same
   /// generation must not give the same numbers again.

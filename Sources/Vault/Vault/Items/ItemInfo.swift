@@ -10,10 +10,10 @@ public struct ItemInfo: Equatable, Sendable {
   public let accessibility: AccessibilityClass
   /// Whether its secret can be read now.
   public let readability: Readability
-  /// Its requirements beside keys; nil while its label cannot be read.
+  /// The item's requirements beside keys; nil while the label cannot be read.
   public let access: AccessControl?
-  /// When it was created, in seconds since 1970.
+  /// When the item was created, in seconds since 1970.
   public let created: UInt64
-  /// When it last changed, in seconds since 1970.
+  /// When the item last changed, in seconds since 1970.
   public let modified: UInt64
 }

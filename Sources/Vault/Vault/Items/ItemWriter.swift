@@ -210,7 +210,7 @@ public final class ItemWriter {
     unique.isEmpty ? [] : try keys.readyIndex().tokens(of: unique)
   }
 
-  /// Gives an item other access control, and another class if one is named. Its secret is sealed anew, because the secret is
+  /// Gives an item other access control, and another class if one is named. The item's secret is sealed anew, because the secret is
   /// bound to the flags.
   ///
   /// - Parameters:

@@ -4,9 +4,9 @@ import LatchkeyKeybag
 public struct NewItem: ~Copyable {
   /// The collection for the new item.
   public let collection: Int64
-  /// Its label, attributes and flags.
+  /// The item's label, attributes and flags.
   public let metadata: ItemMetadata
-  /// Its class; nil for the class of a replaced item, else ``defaultClass``.
+  /// The item's class; nil for the class of a replaced item, else ``defaultClass``.
   public var accessibility: AccessibilityClass?
   /// The class of a new item for which none is named.
   public var defaultClass = AccessibilityClass.whenUnlocked
@@ -31,7 +31,7 @@ public struct NewItem: ~Copyable {
 
 /// The item that a ``NewItem`` became, on the disk.
 public struct StoredItem {
-  /// Its number.
+  /// The item's number.
   public let id: Int64
   /// Whether the item is new, and replaced no other item.
   public let isNew: Bool
@@ -41,9 +41,9 @@ public struct StoredItem {
 
 /// When an item was stored and last changed in another place, in seconds since 1970; nil for a time that is unknown there.
 public struct ItemTimes: Equatable, Sendable {
-  /// When it was stored.
+  /// When the item was stored.
   public var created: UInt64?
-  /// When it was last changed.
+  /// When the item was last changed.
   public var modified: UInt64?
 
   /// Puts them together.

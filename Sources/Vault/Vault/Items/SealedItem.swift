@@ -311,7 +311,7 @@ struct SealedItem {
 public final class OpenedSecret {
   /// The secret itself.
   public let secret: SecureBytes
-  /// Its content type, as "text/plain".
+  /// The secret's content type, as "text/plain".
   public let contentType: String
 
   init(_ secret: consuming SecureBytes, contentType: String) {

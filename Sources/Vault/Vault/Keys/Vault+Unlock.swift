@@ -94,7 +94,7 @@ extension Vault {
     keys.generation = opened.generation
     rotation.meet(indexEpoch: indexEpoch)
     if let index = keys.index, try !index.isSame(as: genuine) {
-      // The device's row was made without the password. Its index may have missed items that exist.
+      // The device's row was made without the password. The device's index may have missed items that exist.
       database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     keys.index = genuine

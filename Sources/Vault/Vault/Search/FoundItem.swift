@@ -1,12 +1,12 @@
 /// A found item.
 public struct FoundItem: Equatable, Sendable {
-  /// Its number: never used again for another one.
+  /// The item's number. No other item ever has that number.
   public let id: Int64
   /// The collection it is in.
   public let collection: Int64
   /// Whether its secret can be read now.
   public let readability: Readability
-  /// When it was last changed, in seconds since 1970.
+  /// When the item was last changed, in seconds since 1970.
   public let modified: UInt64
 
   /// The order in which a search returns items: the most recently changed first, and the higher number first within one second.

@@ -10,7 +10,7 @@ struct PlacedItem {
   let form: ItemRow.Form?
   /// Whether its row says that it has requirements (``ItemAccess``).
   let isGuarded: Bool
-  /// When it was last changed.
+  /// When the item was last changed.
   let modified: UInt64
 
   init(_ statement: Statement) {

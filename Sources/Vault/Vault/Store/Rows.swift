@@ -55,7 +55,7 @@ struct DeviceRow: CheckedRow {
 struct CollectionRow: CheckedRow {
   var id: Int64
   let uuid: [UInt8]
-  /// Its place in the chain of collection keys.
+  /// The collection's place in the chain of collection keys.
   let ordinal: UInt64
   /// The oldest key epoch that something in the collection may depend on.
   var epoch: UInt64
@@ -145,7 +145,7 @@ struct ItemRow: CheckedRow {
   var metadata: [UInt8]
   var itemKey: [UInt8]
   var lockedTag: [UInt8]?
-  /// Its requirements beside its keys (``ItemAccess``); nil for none.
+  /// The item's requirements beside its keys (``ItemAccess``); nil for none.
   var access: [UInt8]?
   var secret: [UInt8]
   /// The attributes' tokens, 16 bytes each, sorted. The last one is the token of the whole set.

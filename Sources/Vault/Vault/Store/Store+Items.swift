@@ -262,7 +262,7 @@ extension Store {
     ) { s throws(SQLiteError) in try s.bind(1, collection) }.isEmpty
   }
 
-  /// Writes an item's keys and label under another class key. Its index entries stay.
+  /// Writes an item's keys and label under another class key. The item's index entries stay.
   func rewrap(_ row: ItemRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(

@@ -107,7 +107,7 @@ struct Verification {
     return entries == [rows[0], rows[0], rows[0], rows[1], rows[2], rows[2]]
   }
 
-  /// The only row of a query. Its parameter is less than every number of a row.
+  /// The only row of a query. The query's parameter is less than every number of a row.
   private func counts(_ query: StaticString, _ columns: Int32) throws(VaultError) -> [Int64] {
     try VaultError.store { () throws(SQLiteError) in
       let statement = try store.database.statement(query)

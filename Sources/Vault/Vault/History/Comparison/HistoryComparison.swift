@@ -21,15 +21,15 @@ public final class HistoryComparison {
     public let change: Change
     /// The item's uuid, which it keeps from generation to generation: 16 bytes.
     public let uuid: [UInt8]
-    /// Its number; for a deleted item the number that it had.
+    /// The item's number, also of a deleted item.
     public let item: Int64
     /// The number of its collection, likewise.
     public let home: Int64
     /// The label of its collection; empty if it cannot be read now.
     public let collection: String
-    /// Its label, now or in the generation; empty if it cannot be read now.
+    /// The item's label, now or in the generation; empty if the label cannot be read now.
     public let label: String
-    /// Its class.
+    /// The item's class.
     public let accessibility: AccessibilityClass?
     /// Why the item cannot be brought back now; nil if it can, and for a new item.
     public let obstacle: Reason?

@@ -86,7 +86,7 @@ public final class HistoryForgetting {
     }
   }
 
-  /// Drops the copy under way. Its generation is looked at again later.
+  /// Drops the copy under way. The copied generation is looked at again later.
   ///
   /// - Parameter epoch: a copy of a generation of this key epoch or a later one stays.
   func drop(before epoch: UInt32? = nil) {

@@ -15,7 +15,7 @@ public final class HistorySearch {
     public let home: Int64
     /// The label of its collection; empty if it cannot be read now.
     public let collection: String
-    /// Its label; empty if it cannot be read now.
+    /// The item's label; empty if the label cannot be read now.
     public let label: String
   }
 

@@ -10,7 +10,7 @@ struct ItemProtections {
     let access: [UInt8]?
     let classKey: Int64
 
-    /// Whether it is weaker than the protection of another row of the same item.
+    /// Whether the row's protection is weaker than the protection of another row of the same item.
     func isWeaker(_ accessibility: AccessibilityClass, than other: Row, _ others: AccessibilityClass) -> Bool {
       (other.access != nil && access != other.access) || accessibility.joined(with: others) != accessibility
     }

@@ -5,9 +5,9 @@ import LatchkeyReasons
 public struct HistoryEntry: Equatable, Sendable {
   /// The generation.
   public let generation: PastGeneration
-  /// How many items it has; nil if it cannot be read.
+  /// How many items the generation has; nil if the generation cannot be read.
   public let items: Int64?
-  /// Why it cannot be read; nil if it can.
+  /// Why the generation cannot be read; nil if it can.
   public let problem: Reason?
 }
 

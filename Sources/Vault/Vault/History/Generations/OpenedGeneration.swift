@@ -10,7 +10,7 @@ struct PastItem {
   /// The row of its collection in the generation.
   let collection: CollectionRow
   let accessibility: AccessibilityClass
-  /// Its label and attributes; nil while their key is not in memory.
+  /// The item's label and attributes; nil while their key is not in memory.
   let opened: OpenedMetadata?
   /// Why the item cannot be brought back now; nil if it can.
   let obstacle: Reason?
@@ -54,7 +54,7 @@ struct OpenedGeneration {
     } catch { throw error.inGeneration(number) }
   }
 
-  /// How many items it has.
+  /// How many items the generation has.
   func itemCount() throws(VaultError) -> Int64 { try store.itemCount() }
 
   /// Up to `limit` items with a number above `id`.

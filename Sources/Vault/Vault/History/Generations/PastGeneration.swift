@@ -1,8 +1,8 @@
 /// A generation of the vault: a copy of `vault.db` at one moment, as a file of its own.
 public struct PastGeneration: Equatable, Sendable {
-  /// Its number. A later generation has a higher number, whatever the clock says.
+  /// The generation's number. A later generation has a higher number, whatever the clock says.
   public let number: UInt32
-  /// When it was made, in seconds since 1970, by the clock of that moment.
+  /// When the generation was made, in seconds since 1970, by the clock of that moment.
   public let time: UInt64
   /// The newest key epoch at that moment.
   public let epoch: UInt32

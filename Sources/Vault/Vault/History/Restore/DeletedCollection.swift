@@ -5,11 +5,11 @@ import LatchkeyReasons
 enum DeletedCollection {
   /// The collection had a passphrase of its own.
   case protected
-  /// Its keys are not in memory: they come with the password.
+  /// The collection's keys are not in memory: they come with the password.
   case waiting
-  /// Its class keys belong to a former key epoch.
+  /// The collection's class keys belong to a former key epoch.
   case gone
-  /// Its rows, with the classes that open.
+  /// The collection's rows, with the classes that open.
   case open(OpenCollection)
 
   /// Why nothing of it can be brought back now; nil if something can.
@@ -24,7 +24,7 @@ enum DeletedCollection {
 
   /// The collection of that row.
   ///
-  /// - Parameter rows: its class keys in the generation.
+  /// - Parameter rows: the collection's class keys in the generation.
   init(_ row: CollectionRow, _ rows: [ClassKeyRow], of vault: Vault) throws(VaultError) {
     guard row.passphrase == nil else {
       self = .protected
@@ -47,7 +47,7 @@ enum DeletedCollection {
     }
     let collection = try OpenCollection(row, classes: usable)
     try collection.take(keys, share: vault.keys.share, vault: id)
-    // Its number distinguishes later keys of a class from former ones.
+    // The number of a class key distinguishes later keys of a class from former ones.
     let isOpen = collection.classes.contains { $0.row.accessibility == .whenUnlocked && $0.secretKey != nil }
     self = isOpen ? .open(collection) : .gone
   }

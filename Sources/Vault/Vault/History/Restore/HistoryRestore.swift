@@ -123,7 +123,7 @@ public final class HistoryRestore {
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
     }
     guard selected.includes(item, of: past) else {
-      // Its attributes are known once its keys are in memory.
+      // The item's attributes are known once its keys are in memory.
       if case .attributes = selected.selection, past.isWaiting(item) { unread.insert(item.row.collection) }
       return
     }
