@@ -95,7 +95,7 @@ package final class Daemon {
   /// - Parameters:
   ///   - home: the folder below which the vault is.
   ///   - devicePath: where the device key service listens.
-  ///   - deviceLimit: bounds the vault's requests to it.
+  ///   - deviceLimit: bounds the vault's requests to the device key.
   ///   - promptProgram: the program that shows prompts if there is no service manager.
   ///   - passed: the descriptors that the service manager passed to this program.
   ///   - endsWithBus: whether the program ends when its bus does.
@@ -287,7 +287,7 @@ extension Daemon: KeyObserver {
     prompts.queue.stateChanged()
   }
 
-  /// Shows notifications if they are true now, and the person can read them.
+  /// Shows the notifications that are true now, if the person can read them.
   private func tellNotices() {
     let presence = presence
     let isFree = session.state == .unlocked && !isLockerUp

@@ -6,15 +6,15 @@ import LatchkeyPosix
 /// The program that caused a question to the person, as far as the system tells. This is a hint for the person and not a proof: a
 /// program of the same user can run as any other one, or make another one act for it.
 public struct Caller: Equatable, Sendable {
-  /// Its name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
+  /// The caller's name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
   public let name: String
-  /// The device of its terminal, as "/dev/pts/3"; empty if it has none, or one of another user's.
+  /// The device of the caller's terminal, as "/dev/pts/3"; empty if the caller has none, or one of another user's.
   public let terminal: String
-  /// The window that it named, in any form.
+  /// The window that the caller named, in any form.
   public var window = ""
-  /// The reason that it gave, in its own words.
+  /// The reason that the caller gave, in its own words.
   public var reason = ""
-  /// The process, if its program is an interpreter: a person knows the script, not the interpreter.
+  /// The caller's process, if its program is an interpreter: a person knows the script, not the interpreter.
   public private(set) var interpreter: PromptRequest.Interpreter?
 
   /// Nobody in particular.
@@ -51,7 +51,7 @@ public struct Caller: Equatable, Sendable {
       name: Caller.name(of: process, called: state.command),
       terminal: ControllingTerminal.path(ofDevice: UInt32(bitPattern: state.terminal)) ?? "")
     let program = Caller.program(process.link("exe")) ?? ""
-    // A sandboxed application has a name of its own, whichever program it runs.
+    // A sandboxed application has a name of its own, whichever program the application runs.
     if name == program || name.hasPrefix("\(program) ("), let pid = UInt32(exactly: pid) {
       interpreter = PromptRequest.Interpreter(program: program, pid: pid, started: state.started)
     }
@@ -73,7 +73,7 @@ public struct Caller: Equatable, Sendable {
     return program.isEmpty || short.lowercased() == program.lowercased() ? unit : "\(program) (\(unit))"
   }
 
-  /// The name of an executable, by the link to it.
+  /// The name of an executable, by a link to it.
   private static func program(_ link: [UInt8]?) -> String? {
     guard var path = link, path.first == UInt8(ascii: "/") else { return nil }
     // The kernel appends this if the file is gone, as after an update.

@@ -6,7 +6,7 @@ import LatchkeySystemd
 final class PendingPrompt {
   enum Phase {
     case waiting
-    /// The delegate was asked whether to show it, or whether its answer counts.
+    /// The delegate was asked whether to show the prompt, or whether its answer counts.
     case checked
     /// The prompt's program was started, and has this long to connect.
     case launched(EventSource?)
@@ -19,7 +19,7 @@ final class PendingPrompt {
   let question: Question
   var tickets: [PromptTicket] = []
   var phase = Phase.waiting
-  /// Whether its client shows the prompt itself, as the command line does. Such a prompt stands outside the queue.
+  /// Whether the client shows the prompt itself, as the command line does. Such a prompt stands outside the queue.
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
@@ -29,10 +29,10 @@ final class PendingPrompt {
 
   /// The caller that the program on the screen names; nil while the prompt is not shown.
   private var named: Caller?
-  /// The place where it asks; nil until its program says so.
+  /// The place where the prompt asks; nil until the prompt's program names the place.
   var place: PromptPlace?
 
-  /// The caller that the prompt names when it is shown: the first one that still waits.
+  /// The caller that the shown prompt names: the first caller that still waits.
   var caller: Caller { named ?? (tickets.first { !$0.hasLeft } ?? tickets.first)?.caller ?? .unknown }
 
   /// Whether the prompt stays on the screen for the person although the named client is gone. Its answer unlocks for everybody. A
@@ -46,9 +46,9 @@ final class PendingPrompt {
     return !tickets.contains { !$0.hasLeft && $0.caller == named }
   }
 
-  /// Chooses the caller that it names from now on.
+  /// Chooses the caller that the prompt names from now on.
   ///
-  /// - Returns: that caller, without a terminal if it has left.
+  /// - Returns: that caller, without a terminal if the caller has left.
   func name() -> Caller {
     let caller = caller
     named = caller
@@ -57,15 +57,15 @@ final class PendingPrompt {
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
 
-  /// The passphrase that its client gave. Such a prompt has no other client.
+  /// The passphrase that the client gave. Such a prompt has no other client.
   var passphrase: GivenPassphrase? { tickets.first?.passphrase }
 
-  /// The target whose wrong answers count together with its own; nil if nothing can be guessed.
+  /// The target whose wrong answers count together with the prompt's own; nil if nothing can be guessed.
   var target: WrongAnswers.Target? {
     question.guessed.map { WrongAnswers.Target(guessed: $0, isBrought: passphrase != nil) }
   }
 
-  /// Whether other clients with the same question may share it.
+  /// Whether other clients with the same question may share the prompt.
   var isShared: Bool { !isOwn && passphrase == nil }
 
   var isShown: Bool { if case .shown = phase { true } else { false } }
@@ -79,7 +79,7 @@ final class PendingPrompt {
     if case .shown(let own) = phase { own === connection } else { false }
   }
 
-  /// Takes it off the screen.
+  /// Takes the prompt off the screen.
   func hide(gone: @escaping () -> Void = {}) {
     let before = phase
     phase = .waiting

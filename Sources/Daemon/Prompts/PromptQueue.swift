@@ -33,7 +33,7 @@ public protocol PromptQueueDelegate: AnyObject {
   func used(_ question: Question, by caller: Caller)
   /// Starts the program that shows the prompt of this number.
   ///
-  /// - Parameter failed: call it, at once or later, if the program could not be started.
+  /// - Parameter failed: call this, at once or later, if the program could not be started.
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void)
 }
 
@@ -94,7 +94,7 @@ public final class PromptQueue {
   ///
   /// - Parameters:
   ///   - lifting: collections that the login password should open although they were locked by themselves.
-  ///   - passphrase: an item's passphrase that the client gave; it is kept for as long as the question waits.
+  ///   - passphrase: an item's passphrase that the client gave; the queue keeps it for as long as the question waits.
   ///   - ended: called once, later, however the question ends; the call does not say what is unlocked by then. Not called after
   ///     ``cancel(_:)``.
   ///
@@ -226,7 +226,7 @@ public final class PromptQueue {
       if prompt.tickets.isEmpty {
         remove(prompt, tickets.contains(where: \.1) ? .outdated : .withdrawn, for: shown, gone: tell)
       } else if delegate.isLockerUp || prompt.isOutdated {
-        // The prompt is invisible, or the wrong person sees it, or its client is gone. The queue shows it again later.
+        // The prompt is invisible, or the wrong person sees it, or the prompt's client is gone. The queue shows it again later.
         prompt.hide(gone: tell)
       } else {
         tell()
@@ -273,7 +273,7 @@ public final class PromptQueue {
     return request(prompt)
   }
 
-  /// The program that shows a prompt says where it is about to ask.
+  /// The program that shows a prompt says where it will ask.
   public func place(_ place: PromptPlace, on connection: any PromptConnection) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     prompt.place = place
@@ -288,7 +288,7 @@ public final class PromptQueue {
     advance()
   }
 
-  /// Makes a prompt that its caller shows itself.
+  /// Makes a prompt that the caller shows itself.
   public func open(_ question: Question, on connection: any PromptConnection) -> (
     number: UInt64, request: PromptRequest
   ) {
@@ -303,8 +303,8 @@ public final class PromptQueue {
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter end: the end that it reported; nil for a prompt that is gone. PAM's acceptance counts for conditions only, not
-  ///   for keys.
+  /// - Parameter end: the end that the prompt's program reported; nil for a prompt that is gone. PAM's acceptance counts for
+  ///   conditions only, not for keys.
   public func ended(on connection: any PromptConnection, _ end: PromptEnd? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     // The prompt has left the screen by itself.
@@ -338,8 +338,8 @@ public final class PromptQueue {
     return prompt.derivation
   }
 
-  /// Keeps the result of an answer until its prompt has ended, because other steps may follow. If the prompt ends without
-  /// success, the result is dropped.
+  /// Keeps the result of an answer until the prompt has ended, because other steps may follow. If the prompt ends without success,
+  /// the result is dropped.
   public func keep(_ answer: AnyObject, prompt number: UInt64) {
     prompts.first { $0.number == number }?.answer = answer
   }

@@ -6,7 +6,7 @@ public struct PromptSubject: Equatable, Sendable {
   public let label: String
   /// The item's requirements.
   public let access: AccessControl
-  /// For how long its client may read the item again without asking, in seconds; 0 for one use.
+  /// For how long the client may read the item again without asking, in seconds; 0 for one use.
   public let reuse: UInt16
   /// The change that the client wants, in words; empty for none.
   public let change: String

@@ -42,7 +42,7 @@ struct WrongAnswers {
     return isTooMany
   }
 
-  /// Whether nothing is asked about it now.
+  /// Whether the daemon asks nothing about the target now.
   func isPaused(_ target: Target, at now: ContinuousClock.Instant) -> Bool {
     tries[target]?.end.map { now < $0 } ?? false
   }

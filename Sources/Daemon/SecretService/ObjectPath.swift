@@ -17,7 +17,7 @@ enum ObjectPath: Equatable {
 
   /// A collection, or an alias for one.
   case collection(CollectionName)
-  /// An item, below its collection or an alias for it.
+  /// An item, below its collection or an alias of that collection.
   case item(CollectionName, Int64)
   /// Anything else.
   case other

@@ -12,7 +12,7 @@ public final class VaultObject {
     /// Whether the login password was changed without Latchkey, and the former one is needed once.
     public var needsFormerPassword: Bool
 
-    /// Puts them together.
+    /// Puts the properties together.
     public init(state: String, isFirstUnlocked: Bool, needsFormerPassword: Bool) {
       self.state = state
       self.isFirstUnlocked = isFirstUnlocked

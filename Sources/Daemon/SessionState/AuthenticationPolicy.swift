@@ -45,7 +45,7 @@ public enum AuthenticationPolicy {
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
     case .locked:
-      // The same login asked before, in its authenticate stage.
+      // The same login asked before, in the authenticate stage.
       if hello.stage == .openSession {
         return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
       }

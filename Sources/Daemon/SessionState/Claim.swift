@@ -2,13 +2,13 @@ import LatchkeyControl
 
 /// A record of an authentication, from its password until it brings keys. On a slow machine minutes pass between.
 ///
-/// The process that began it may have ended meanwhile, so the record has the facts of that moment. Later events win over keys
-/// that are on their way: a lock, the end of the session in which the password was given, and the end of the last session.
+/// Its first process may have ended meanwhile, so the record has the facts of that moment. Later events win over keys that are on
+/// their way: a lock, the end of the session in which the password was given, and the end of the last session.
 ///
 /// The record begins with the hello. Events between the password and the hello are known by their times, and count in the same
 /// way: ``heed(_:)``.
 public struct Claim: Equatable, Sendable {
-  /// The place of the process that brought it.
+  /// The place of the process that brought the password.
   public let process: PeerProcess
   /// When the password was given, in microseconds since the machine started. Never in the future.
   public let given: UInt64
@@ -18,14 +18,14 @@ public struct Claim: Equatable, Sendable {
   private(set) var endings: UInt64
   /// The user's session in which the password was given, by ``SessionMachine/number(of:)``; nil for none, as at a login.
   private(set) var session: UInt64?
-  /// Whether its keys may lift a lock.
+  /// Whether the claim's keys may lift a lock.
   public let mayLift: Bool
   /// Whether the daemon may have missed events since the password. Keys of such a claim are refused.
   public private(set) var isLate = false
 
   /// Makes the claim of an authentication that begins now.
   ///
-  /// - Parameter given: when its password was given.
+  /// - Parameter given: when the password was given.
   public init(process: PeerProcess, machine: SessionMachine, mayLift: Bool = true, given: UInt64 = 0) {
     self.process = process
     self.mayLift = mayLift
@@ -53,7 +53,7 @@ public struct Claim: Equatable, Sendable {
     if isOver || isOlder(than: latest.ending) { endings &-= 1 }
   }
 
-  /// Notes the end of the process's session, if it has ended by now.
+  /// Notes the end of the process's session, if that session has ended by now.
   mutating func heedEnd(_ latest: LatestEvents, of machine: SessionMachine) {
     guard session == nil, isOlder(than: latest.sessionEnd), process.mayBeInSession(of: machine.uid) else { return }
     session = SessionMachine.noSession

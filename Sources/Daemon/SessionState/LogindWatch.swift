@@ -39,7 +39,7 @@ public final class LogindWatch {
   /// calls its argument, once.
   var finishBeforeSleep: (@escaping () -> Void) -> Void = { $0() }
 
-  /// The unique name of logind, once it answered.
+  /// The unique name of logind, once logind answered.
   private var owner: String?
   private var hasReported = false
   private var isAbsent = false
@@ -69,7 +69,7 @@ public final class LogindWatch {
     self.handler = handler
   }
 
-  /// Connects, and tries again until it succeeds.
+  /// Connects, and tries again until the connection stands.
   public func start() {
     guard bus == nil else { return }
     retry = nil

@@ -8,7 +8,7 @@ public enum PeerProcess: Equatable, Sendable {
   /// In no session and under no user's manager: a system service. Examples are display managers, getty and sshd, and the
   /// logins that they handle until the session begins.
   ///
-  /// `startedByRoot`: whether root runs the program that started it. A display manager is root's; a job of a user's that
+  /// `startedByRoot`: whether root runs the program that started the process. A display manager is root's; a job of a user's that
   /// authenticates is not.
   case systemService(startedByRoot: Bool)
   /// A unit of a user's manager, where desktops start their shells and lockers. It is in no session.
@@ -22,8 +22,8 @@ public enum PeerProcess: Equatable, Sendable {
     return sessionClass.hasPrefix("user")
   }
 
-  /// Reads it from the control groups and logind's files, without asking anybody. The process must be alive, or its
-  /// id may name another one by now.
+  /// Reads the place from the control groups and logind's files, without asking anybody. The process must be alive, or its id may
+  /// name another one by now.
   public static func of(pid: Int32) -> PeerProcess {
     guard LoginSession.isLogindRunning else { return .unknown }
     if let session = LoginSession.ofProcess(pid), let uid = session.uid, let sessionClass = session.sessionClass {

@@ -8,7 +8,7 @@ public final class ScreenSaverWatch {
   public enum Report: Equatable, Sendable {
     /// A saver became active or inactive, by the sender's unique name.
     case active(peer: String, Bool)
-    /// A saver answered that it is active, and had not said so before.
+    /// A saver answered for the first time that it is active.
     case found(peer: String)
     /// A peer that was active is gone from the bus.
     case vanished(peer: String)
@@ -40,13 +40,13 @@ public final class ScreenSaverWatch {
     match = try bus.matchSignal(
       member: "ActiveChanged",
       handler: { [weak self] message throws(BusError) in
-        // KDE writes it in small letters.
+        // KDE writes the name in small letters.
         guard let interface = message.interface, interface.lowercased().hasSuffix(".screensaver"),
           let sender = message.sender
         else { return }
         self?.changed(sender, active: try message.readBool())
       })
-    // The bus accepts the rule before it passes on these calls, so no change after the answer is missed.
+    // The bus accepts the rule before it passes on these calls, so we miss no change after the answer.
     askThoseThatAreThere()
   }
 
@@ -76,7 +76,7 @@ public final class ScreenSaverWatch {
 
   private func watch(_ peer: String) {
     guard peers[peer] == nil else { return }
-    // A peer that cannot be watched stays active until it says otherwise.
+    // A peer that cannot be watched stays active until the peer says otherwise.
     peers[peer] = try? bus.watchPeer(peer) { [weak self] in
       self?.peers[peer] = nil
       self?.handler(.vanished(peer: peer))

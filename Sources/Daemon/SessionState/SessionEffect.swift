@@ -2,7 +2,7 @@ import LatchkeyReasons
 
 /// An effect to carry out, in the order given. Effects that erase keys come before all others.
 public enum SessionEffect: Equatable, Sendable {
-  /// Erase A, in every form it has in memory. C stays.
+  /// Erase A, in every form that is in memory. C stays.
   case lock(LockReason)
   /// Erase all keys.
   case seal(SealReason)

@@ -12,11 +12,11 @@ public struct SessionFacts: Equatable, Sendable {
   public var isActive: Bool
   /// `opening`, `online`, `active`, `closing`.
   public var state: String
-  /// Whether its desktop says that the screen is locked.
+  /// Whether the session's desktop says that the screen is locked.
   public var lockedHint: Bool
   /// Whether the session came over the network.
   public var isRemote: Bool
-  /// The PAM service that opened it.
+  /// The PAM service that opened the session.
   public var service: String
   /// `seat0`, or empty.
   public var seat: String
@@ -39,7 +39,7 @@ public struct SessionFacts: Equatable, Sendable {
     self.seat = seat
   }
 
-  /// Whether a person is behind it: logind's classes `user`, `user-early`, `user-incomplete`, `user-light` …
+  /// Whether a person is behind the session: logind's classes `user`, `user-early`, `user-incomplete`, `user-light` …
   ///
   /// A session in state `closing` has ended; it stays in the list for as long as some process of it does (Debian
   /// kills none), which must not keep keys.

@@ -49,7 +49,7 @@ public struct SessionMachine: Sendable {
   /// Whether a finger brought that A, and no password.
   private var isStagedByFinger = false
 
-  /// How often the locker at this machine went because it let the person in. Keys that had been set aside went live then.
+  /// How often the locker at this machine went because the locker let the person in. Keys that had been set aside went live then.
   private(set) var admissions: UInt64 = 0
   /// How often keys that had been set aside were erased, or would have been.
   private(set) var rejections: UInt64 = 0

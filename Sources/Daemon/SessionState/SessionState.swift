@@ -7,9 +7,9 @@
 //     var machine = SessionMachine(uid: uid)
 //     for effect in machine.handle(event) { carryOut(effect) }
 //
-// ``SessionWatch`` feeds it. It listens to logind over the system bus (``LogindWatch``) and to screen savers over the session bus
-// (``ScreenSaverWatch``), and holds up sleep until the keys are erased. ``AuthenticationPolicy`` decides which login may bring
-// keys, and ``Claim`` is the record of a login from its password until its keys arrive.
+// ``SessionWatch`` feeds the machine. It listens to logind over the system bus (``LogindWatch``) and to screen savers over the
+// session bus (``ScreenSaverWatch``), and holds up sleep until the keys are erased. ``AuthenticationPolicy`` decides which login
+// may bring keys, and ``Claim`` is the record of a login from its password until its keys arrive.
 //
 // The module promises that "locked" is believed from any source. "Unlocked" opens nothing by itself: it
 // only lets keys go live that a password brought before. Keys of a password that was typed before a

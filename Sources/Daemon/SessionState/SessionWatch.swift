@@ -35,7 +35,7 @@ public enum UnwantedDerivations {
 
 /// Arrived keys that wait until logind and their caller are ready.
 private final class Arrival {
-  /// ``SessionMachine/locks`` when they came.
+  /// ``SessionMachine/locks`` when the keys came.
   let locks: UInt64
   let decide: (inout SessionMachine) -> [SessionEffect]
   /// This closure holds the keys, so it is dropped as soon as it was called.
@@ -95,7 +95,7 @@ public final class SessionWatch {
     self.sessionTime = sessionTime
   }
 
-  /// Begins to watch logind, and waits for it.
+  /// Begins to watch logind, and waits for logind.
   public func start() {
     let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
       switch report {
@@ -192,7 +192,7 @@ public final class SessionWatch {
   /// meanwhile belong to `completion`, and go with it.
   ///
   /// - Parameters:
-  ///   - claim: of the authentication that brings them. A lock since then is later than the keys.
+  ///   - claim: of the authentication that brings the keys. A lock since then is later than the keys.
   ///   - preparation: begins at once, and calls its argument when the caller can take the keys.
   public func keysArrived(
     mayLift: Bool, by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },

@@ -49,7 +49,7 @@ final class SleepInhibitor {
 
   private func answered(_ request: Int, _ fd: Result<Int32, BusError>) {
     guard case .asked(request) = state else {
-      // The lock was released before it came.
+      // The lock was released before logind gave it.
       if case .success(let fd) = fd { close(fd) }
       return
     }

@@ -12,6 +12,6 @@ struct TrackedSession: Sendable {
 
   var isBehindLocker: Bool { facts.lockedHint || isShielded }
   var isLocked: Bool { isBehindLocker || wasAskedToLock }
-  /// Whether its screen is at this machine, where the reader is.
+  /// Whether the session's screen is at this machine, where the reader is.
   var isHere: Bool { !facts.isRemote && !facts.seat.isEmpty }
 }

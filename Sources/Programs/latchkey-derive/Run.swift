@@ -7,7 +7,7 @@ import LatchkeyPosix
 final class Run {
   let request: DeriveRequest
   let account: Account
-  /// Whether the login has a password, as far as it is known.
+  /// Whether the login has a password, as far as that is known.
   let login: LoginPassword
   /// Whether the device key may open a part of the vault at this login, in which nobody gave a password.
   let admission: SessionAdmission

@@ -20,14 +20,14 @@ enum Supervisor {
   private static let turn = 1000
   /// How long a worker may take to erase its memory after SIGTERM, in milliseconds.
   private static let endLimit = 2000
-  /// The worker's word that it has the request. Only after that do bytes on the channel belong to the supervisor.
+  /// The worker's message that it has the request. Only after that do bytes on the channel belong to the supervisor.
   private static let hasRequest: UInt8 = 255
-  /// The worker's word that it must go on even if the caller ends.
+  /// The worker's message that it must go on even if the caller ends.
   private static let outlives: UInt8 = 254
   /// The worker's word that the caller need not wait for it.
   private static let releases: UInt8 = 253
 
-  /// The worker's words to its supervisor.
+  /// The worker's messages to its supervisor.
   struct Outlet: ~Copyable {
     fileprivate let pipe: FileDescriptor
     fileprivate let supervisor: pid_t
@@ -244,7 +244,7 @@ enum Supervisor {
       if !hasRequest { RequestMemory.eraseUnread(in: channel) }
     }
 
-    /// How the worker ended; nil if it did not end in time.
+    /// How the worker ended; nil if the worker did not end in time.
     private func collect(until deadline: Int) -> Int32? {
       var status: Int32 = 0
       while true {

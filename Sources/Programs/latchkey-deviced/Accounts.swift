@@ -10,7 +10,7 @@ final class Accounts {
     var hasAccount: Bool { !name.isEmpty }
     let end: ContinuousClock.Instant
   }
-  /// A look-up that took longer than the wait for it.
+  /// A look-up that took longer than the service waits.
   private final class Slow {
     let user: uid_t
     let lookUp: AccountLookUp

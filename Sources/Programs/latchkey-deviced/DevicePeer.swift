@@ -20,7 +20,7 @@ final class DevicePeer {
   private var source: EventSource?
   private var limit: EventSource?
   private var requests = 0
-  /// The user whose login it is, once root said so. From then on the connection may ask for that user's share of a session,
+  /// The user whose login root announced; nil before that. From then on the connection may ask for that user's share of a session,
   /// and for nothing else. Its process is no longer root.
   private(set) var login: uid_t?
   /// The work that outlasts the answer.
@@ -63,7 +63,7 @@ final class DevicePeer {
     } catch { return nil }
   }
 
-  /// The user whose turn it is when the connection is served.
+  /// The user whose turn it is when the service serves the connection.
   var turn: DeviceUser { login.map { .account($0) } ?? owner }
 
   private func end() {
@@ -75,7 +75,7 @@ final class DevicePeer {
 
   /// Sends a packet without a request, or one of several answers to the same request.
   ///
-  /// - Returns: whether the peer can still receive it.
+  /// - Returns: whether the peer can still receive the packet.
   func push(_ packet: borrowing SecureBytes) -> Bool {
     guard source != nil else { return false }
     do {
@@ -92,7 +92,7 @@ final class DevicePeer {
 
   /// Takes one packet and answers it.
   ///
-  /// - Returns: the cost on top of its time.
+  /// - Returns: the cost beside the time that the packet took.
   func serve() -> Duration {
     guard source != nil else { return .zero }
     var cost = Duration.zero
@@ -140,7 +140,7 @@ final class DevicePeer {
           return try DeviceReply.refused(.device(.onlyRootErases))
         }
         guard try store.eraseErasable(of: other) else {
-          // A vault erases its own secret, whether one exists or not. Root is told whether one did.
+          // A vault may erase its own secret, even if it has none. Root is told whether one did.
           if other != user { return try DeviceReply.failed(.otherDevice) }
           break
         }
@@ -184,7 +184,7 @@ final class DevicePeer {
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
   }
 
-  /// The answer to a holder, which may only drop its key. A packet from a peer that waits for a finger ends its wait.
+  /// The answer to a holder, which may only drop the key. A packet from a peer that waits for a finger ends its wait.
   private func answerAtWork(_ request: consuming DeviceRequest) throws -> SecureBytes? {
     guard case .drop = consume request, work == .holding else { return nil }
     work = .none

@@ -5,7 +5,7 @@ import LatchkeyFingerReaders
 
 /// One user's covering key, the connection that gets it after a touch, and the verification that is under way.
 final class Hold {
-  /// An expected finger, and the connection that hears of it.
+  /// An expected finger, and the connection that hears of the finger.
   struct Awaited {
     let verification: FingerVerification
     unowned let peer: DevicePeer

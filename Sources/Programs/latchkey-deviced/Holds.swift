@@ -218,7 +218,7 @@ final class Holds {
     peer.finish()
   }
 
-  /// A connection ended: its key is gone, or its wait for a finger is over.
+  /// A connection ended: the connection's key is gone, or its wait for a finger is over.
   func ended(_ peer: DevicePeer) {
     for hold in holds.values {
       if hold.holder === peer { end(hold, .dropped, isHolderGone: true) }
@@ -234,7 +234,7 @@ final class Holds {
     verification.cancel()
   }
 
-  /// Erases a key, and tells the connections that it concerns.
+  /// Erases a key, and tells every connection that the key concerns.
   private func end(_ hold: Hold, _ why: HoldEnd, isHolderGone: Bool = false) {
     guard holds[hold.user] === hold else { return }
     holds[hold.user] = nil

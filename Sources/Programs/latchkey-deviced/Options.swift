@@ -7,13 +7,13 @@ import LatchkeySystemd
 struct Options {
   /// The folder of the service's state.
   var state = "/var/lib/latchkey"
-  /// The path where it listens without a service manager.
+  /// The path where the program listens without a service manager.
   var socket = ServiceDeviceKey.path
   /// How the TPM is reached; nil for none.
   var tcti: String? = access("/dev/tpmrm0", F_OK) == 0 ? "device:/dev/tpmrm0" : nil
   /// How many seconds a TPM may be silent.
   var timeout: UInt32 = 30
-  /// After how many seconds without a peer it ends; 0 for never.
+  /// After how many seconds without a peer the program ends; 0 for never.
   var idle = 60
   /// The folder of fprintd's prints.
   var prints = EnrolledPrints.folder

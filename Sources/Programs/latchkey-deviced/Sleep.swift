@@ -16,13 +16,13 @@ final class Sleep {
   private var isComing = false
   private var bus: Bus?
   private var signals: BusSlot?
-  /// logind's unique name, once it answered.
+  /// logind's unique name, once logind answered.
   private var owner: String?
   private var end: BusSlot?
   /// The delay lock.
   private var lock: Int32?
 
-  /// - Parameter begins: calls its argument when the machine may sleep, at once or soon.
+  /// - Parameter begins: gets a function, and calls it when the machine may sleep.
   init(loop: EventLoop, begins: @escaping (@escaping () -> Void) -> Void) {
     self.loop = loop
     self.begins = begins

@@ -5,7 +5,7 @@ import LatchkeySystemd
 
 /// The arguments of latchkey-prompt.
 struct Options {
-  /// The prompt's number, by which the daemon knows it.
+  /// The number by which the daemon knows the prompt.
   let number: UInt64
   /// The runtime folder below which the control socket is.
   var runtime: String

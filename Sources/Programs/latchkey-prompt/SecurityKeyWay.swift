@@ -65,7 +65,7 @@ final class SecurityKeyWay: OtherWay {
       Journal.log(.warning, "a security key gets no more PINs from this prompt")
       return .failed(SecurityKeyWording.failure)
     }
-    // It may have changed since the question before.
+    // The keybag may have changed since the question before.
     let keybag = try KeybagFile.load(from: try KeybagFile.folder(home: home, owner: getuid()))
     // This question comes before the PIN, so that no person types it in vain.
     guard let found = try answer(to: try SecurityKeyQuestion(.look, keybag: keybag), prompter) else {

@@ -26,10 +26,10 @@ import LatchkeyPosix
 import LatchkeySecurityKeys
 import LatchkeySodium
 
-/// How long it may live, in seconds.
+/// How long the program may live, in seconds.
 private let lifeTime = 180
 
-/// Secures the process before it has a secret.
+/// Secures the process before the process has a secret.
 private func begin() throws {
   try Process.forbidInspection()
   try Process.endWithParent()

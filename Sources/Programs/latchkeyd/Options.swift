@@ -16,7 +16,7 @@ struct Options {
   var rules = "/usr/share/latchkey/rules.yaml"
   /// Where the machine's device key service listens.
   var deviceSocket = ServiceDeviceKey.path
-  /// The user whose vault it is.
+  /// The user who owns the vault.
   let account: Account
 
   static let usage = """

@@ -11,7 +11,7 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-  /// The next text; nil when it is missing, or longer than `limit` bytes.
+  /// The next text; nil when the text is missing, or longer than `limit` bytes.
   public mutating func text(limit: Int) -> String? {
     guard let bytes = try? short(), bytes.count <= limit else { return nil }
     return String(decoding: bytes, as: UTF8.self)

@@ -4,13 +4,13 @@ import LatchkeySodium
 /// libc's `mmap`, for all libraries that this program loads. It is the plain system call, except for the memory that Argon2id
 /// works in. That memory is locked if the limit allows, and never part of a dump.
 ///
-/// Linked libraries find it by its exported name. libc's own calls do not.
+/// Linked libraries find this function by its exported name. libc's own calls do not.
 @_cdecl("mmap")
 public func mapMemory(
   _ address: UnsafeMutableRawPointer?, _ size: Int, _ protection: Int32, _ flags: Int32, _ file: Int32, _ offset: Int
 ) -> UnsafeMutableRawPointer? {
   guard WorkingMemory.isExpected(size: size) else { return linux_map(address, size, protection, flags, file, offset) }
-  // Locking while it is mapped takes no second walk through the pages.
+  // A mapping that is locked from the start needs no second walk through its pages.
   var mapping = linux_map(address, size, protection, flags | linux_map_locked, file, offset)
   if mapping == failed { mapping = linux_map(address, size, protection, flags, file, offset) }
   guard let mapping, mapping != failed else { return failed }

@@ -74,7 +74,7 @@ public enum FIDOError: Error, Equatable, Sendable {
   case noCredential
   /// Nobody touched the key in time, or the person refused.
   case notTouched
-  /// The key does not answer: it was pulled out, or another program uses it.
+  /// The key does not answer: somebody pulled it out, or another program uses it.
   case interrupted
   /// The key cannot do that.
   case unsupported

@@ -61,7 +61,7 @@ public struct FIDODevice: ~Copyable {
   /// - Parameters:
   ///   - party: the relying party.
   ///   - user: 16 bytes that stand for the owner of the credential.
-  ///   - pin: the PIN, with a zero behind it.
+  ///   - pin: the PIN, with a zero byte at its end.
   public func makeCredential(
     for party: String, user: [UInt8], pin: borrowing SecureBytes
   ) throws(FIDOError) -> [UInt8] {

@@ -46,7 +46,7 @@ public enum Gcrypt {
 
   /// Evaluated once, by the first caller.
   private static let start: Result<Void, GcryptError> = {
-    // Debian 12 has 1.10, and it is the first release that we tested. This call also starts the library.
+    // Debian 12 has 1.10, the first release that we tested. This call also starts the library.
     guard gcry_check_version("1.10.0") != nil else { return .failure(.unusableLibrary) }
     if latchkey_gcry_initialized() != 0 { return .success(()) }
     // libgcrypt's warnings are never resumed: they would go to stderr, and nobody there could act on them.
@@ -56,7 +56,7 @@ public enum Gcrypt {
       // The first allocation shows whether secure memory exists at all.
       let probe = gcry_malloc_secure(1), gcry_is_secure(probe) != 0
     else { return .failure(.unusableLibrary) }
-    // The memory is locked before any secret is in it, or used unlocked if that fails.
+    // The memory is locked before any secret is in it, or stays unlocked if locking fails.
     _ = latchkey_gcry_lock_secmem(probe, Int(secureMemorySize))
     gcry_free(probe)
     return .success(())

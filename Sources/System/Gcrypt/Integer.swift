@@ -48,7 +48,7 @@ struct Integer: ~Copyable {
 
   /// The number big-endian in `byteCount` bytes, zeros on the left.
   ///
-  /// - Throws: a library error when it does not fit.
+  /// - Throws: a library error when the number does not fit.
   func bigEndian(byteCount: Int) throws(GcryptError) -> SecureMemory {
     let length = Int(gcry_mpi_get_nbits(number) + 7) / 8
     let memory = try SecureMemory(count: byteCount)

@@ -45,7 +45,7 @@ public struct KeyAgreement: ~Copyable {
   ///   allowed.
   /// - Returns: nil if the shared secret has leading zeros, once in 256. Servers disagree whether these zeros belong to the
   ///   input of HKDF (kwalletd strips them). So the client agrees once more, with a new key.
-  /// - Throws: `badPublicKey` if it is 0, 1, p − 1 or larger, or of a wrong length; otherwise as `init`.
+  /// - Throws: `badPublicKey` if the peer's key is 0, 1, p − 1 or larger, or of a wrong length; otherwise as `init`.
   public consuming func agree(peerPublicKey: UnsafeRawBufferPointer) throws(GcryptError) -> SessionCipher? {
     let secret = try sharedSecret(with: try Self.readPublicKey(peerPublicKey, group))
     return try Self.isFull(secret) ? SessionCipher(key: SessionKey(deriving: secret)) : nil

@@ -15,7 +15,7 @@ public enum NamedCurve: String, Sendable {
     }
   }
 
-  /// The hash function that belongs to it (RFC 5656, 6.2.1).
+  /// The hash function that belongs to the curve (RFC 5656, 6.2.1).
   public var hash: SignatureHash {
     switch self {
     case .p256: .sha256

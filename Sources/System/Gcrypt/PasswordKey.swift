@@ -8,8 +8,8 @@ public enum PasswordKey {
   ///   - password: may be empty.
   ///   - salt: at least one byte.
   ///   - rounds: at least 1.
-  ///   - digest: of its HMAC.
-  ///   - key: filled; the caller owns and erases it.
+  ///   - digest: the hash function of the HMAC.
+  ///   - key: the memory for the key; the caller owns and erases it.
   /// - Throws: `badBufferSize`, `library`.
   public static func derive(
     _ password: UnsafeRawBufferPointer, salt: UnsafeRawBufferPointer, rounds: Int, digest: Digest,

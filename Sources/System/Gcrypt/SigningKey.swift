@@ -37,7 +37,7 @@ public struct SigningKey: ~Copyable {
     let bits = Self.bits(modulus)
     guard Self.bits(numbers.p) * 4 >= bits, Self.bits(numbers.q) * 4 >= bits else { throw .badBufferSize }
     let d = try SecureMemory(copying: numbers.d)
-    // libgcrypt wants the inverse of its first prime modulo its second one.
+    // libgcrypt wants the inverse of the first prime modulo the second prime.
     let p = try SecureMemory(copying: numbers.q)
     let q = try SecureMemory(copying: numbers.p)
     let u = try SecureMemory(copying: numbers.inverse)
@@ -77,7 +77,7 @@ public struct SigningKey: ~Copyable {
     }
   }
 
-  /// Whether its numbers belong together, as far as libgcrypt tells.
+  /// Whether the key's numbers belong together, as far as libgcrypt tells.
   public var isConsistent: Bool { gcry_pk_testkey(key.pointer) == 0 }
 
   /// The RSA signature (PKCS #1 version 1.5) of a message, without leading zeros.

@@ -4,8 +4,8 @@ import Glibc
 /// The language in which this program speaks to a person. It is English until ``begin()``, and if the system has no such
 /// locale, or there is no catalogue for it.
 ///
-/// Only the texts of ``translated(_:)`` change with it. The process stays in the locale "C": numbers, times, system errors and
-/// the texts of other libraries are the same in every language.
+/// Only the texts of ``translated(_:)`` change with the language. The process stays in the locale "C": numbers, times, system
+/// errors and the texts of other libraries are the same in every language.
 package enum Language {
   // Programs choose the language before they start threads. The daemon changes it later, but has one thread only.
   nonisolated(unsafe) private static var locale: locale_t?

@@ -10,11 +10,11 @@ public final class ChildProcess {
   /// Starts `program` with a clean descriptor table, and without blocked signals.
   ///
   /// - Parameters:
-  ///   - input: its standard input, lent; nil for none.
-  ///   - output: where its standard output goes; nil for this process's standard error.
-  ///   - errors: where its standard error goes; nil for this process's own.
-  ///   - environment: its environment; nil for this process's own.
-  ///   - keepsIgnoredSignals: whether it ignores the signals that this process ignores. Otherwise all signals are as usual.
+  ///   - input: the child's standard input, lent; nil for none.
+  ///   - output: where the child's standard output goes; nil for this process's standard error.
+  ///   - errors: where the child's standard error goes; nil for this process's own.
+  ///   - environment: the child's environment; nil for this process's own.
+  ///   - keepsIgnoredSignals: whether the child ignores the signals that this process ignores. Otherwise all signals are as usual.
   public init(
     _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil,
     environment: [String]? = nil, keepsIgnoredSignals: Bool = false
@@ -63,15 +63,15 @@ public final class ChildProcess {
   /// Readable when the program has ended.
   public var descriptor: Int32 { end.number }
 
-  /// Sends it a signal. Does nothing after its end, even if another process has its number by then.
+  /// Sends the child a signal. Does nothing after its end, even if another process has its number by then.
   public func send(_ signal: Int32) { _ = linux_pidfd_send_signal(end.number, signal) }
 
-  /// Waits for its end, and collects it.
+  /// Waits for the child's end, and collects it.
   public func wait() { while waitpid(pid, nil, 0) < 0 && errno == EINTR {} }
 
   /// Collects the ended process. Call it only after its end.
   ///
-  /// - Returns: its exit status; -1 if a signal ended it.
+  /// - Returns: the child's exit status; -1 if a signal ended it.
   @discardableResult
   public func reap() -> Int32 {
     var status: Int32 = 0

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Pipes whose content must be gone once it was read. The kernel frees a page of a pipe as it is. But it keeps the last page of
-/// each pipe for the next write, so a write of zeros overwrites that page.
+/// Pipes whose content must be gone once somebody has read it. The kernel frees a page of a pipe as it is. But it keeps the last
+/// page of each pipe for the next write, so a write of zeros overwrites that page.
 extension FileDescriptor {
-  // <fcntl.h> defines them only with _GNU_SOURCE.
+  // <fcntl.h> defines these numbers only with _GNU_SOURCE.
   private static let (setPipeSize, getPipeSize): (Int32, Int32) = (1031, 1032)
   private static var pageSize: Int { sysconf(Int32(_SC_PAGESIZE)) }
 

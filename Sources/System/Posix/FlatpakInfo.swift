@@ -2,7 +2,7 @@
 public enum FlatpakInfo {
   /// The file's name.
   public static let name = ".flatpak-info"
-  /// The most that is read of it, in bytes.
+  /// The most bytes that are read of the file.
   public static let sizeLimit = 64 << 10
 
   /// The id of the application, as in "[Application]", "name=org.example.Mail"; nil for a file that has none.

@@ -10,7 +10,7 @@ extension Folder {
   ///
   /// After an interruption either `name` exists unchanged, or ``finishErasing(_:)`` does the rest.
   ///
-  /// - Parameter size: how many of its first bytes are overwritten.
+  /// - Parameter size: how many of the file's first bytes are overwritten.
   public borrowing func erase(_ name: String, first size: Int = .max) throws(PosixError) {
     try finishErasing(name, first: size)
     let folder = number
@@ -34,7 +34,7 @@ extension Folder {
   /// Erases what an earlier ``erase(_:)`` or ``keepForErasing(_:)`` of `name` left. A file that still has its own name stays
   /// as it is.
   ///
-  /// - Parameter size: how many of its first bytes are overwritten.
+  /// - Parameter size: how many of the file's first bytes are overwritten.
   public borrowing func finishErasing(_ name: String, first size: Int = .max) throws(PosixError) {
     let remnant = name + Folder.suffix
     guard contains(remnant) else { return }
@@ -66,7 +66,7 @@ extension Folder {
 
   /// Overwrites the file `name` if possible, and removes it.
   ///
-  /// - Parameter size: how many of its first bytes are overwritten.
+  /// - Parameter size: how many of the file's first bytes are overwritten.
   public borrowing func discard(_ name: String, first size: Int = .max) {
     let own = name.hasSuffix(Folder.suffix) ? String(name.dropLast(Folder.suffix.count)) : name
     do throws(PosixError) { try erase(own, first: size) } catch {

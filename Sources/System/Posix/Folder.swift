@@ -10,7 +10,7 @@ public struct Folder: ~Copyable {
 
   /// Opens the folder at `path`, which must be owned by `owner`.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` when it is missing, `EPERM` when it belongs to somebody else.
+  /// - Throws: ``PosixError``: `ENOENT` when the folder is missing, `EPERM` when the folder belongs to somebody else.
   public init(path: String, owner: uid_t) throws(PosixError) {
     let descriptor = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     guard try descriptor.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
@@ -157,7 +157,7 @@ public struct Folder: ~Copyable {
   /// Takes the exclusive lock of the file `name`, making the file if it is missing.
   ///
   /// - Parameter deadline: how long to wait, in milliseconds, before `EWOULDBLOCK`.
-  /// - Returns: the lock; it ends with the value.
+  /// - Returns: the lock, which ends with the value.
   /// - Throws: ``PosixError``: `EWOULDBLOCK`, `EPERM` for anything but the owner's regular file.
   public borrowing func lock(_ name: String, deadline: Int) throws(PosixError) -> FileDescriptor {
     let file = try FileDescriptor.open(

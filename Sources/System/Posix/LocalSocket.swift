@@ -187,7 +187,7 @@ public struct LocalSocket: ~Copyable {
 
   /// Takes one packet into the caller's memory.
   ///
-  /// - Returns: its size; 0 if the other end is gone; nil if no packet waits.
+  /// - Returns: the packet's size; 0 if the other end is gone; nil if no packet waits.
   /// - Throws: ``PosixError`` with `EMSGSIZE` for a packet that is larger than the memory; it is lost.
   public borrowing func receive(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int? {
     let count = recv(descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC))

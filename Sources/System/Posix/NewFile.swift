@@ -11,7 +11,7 @@ public final class NewFile {
   private let replacing: Bool
   /// Whether the file has its temporary name.
   private var isTemporary: Bool
-  /// The path by which its process, and nobody else, can name the file.
+  /// The path by which the file's process, and no other, can name the file.
   private var ownPath: String { Self.ownPath(of: file) }
 
   /// Begins the file `name` in the folder at `path`. Leftovers of an earlier process that was killed are removed.
@@ -86,7 +86,7 @@ public final class NewFile {
   /// Adds bytes that may be lent from memory for secrets.
   public func append(_ bytes: RawSpan) throws(PosixError) { try file.writeAll(bytes) }
 
-  /// Gives the file its name, once all of it is on the disk.
+  /// Gives the file its name, once the whole file is on the disk.
   ///
   /// - Throws: ``PosixError``: `EBUSY` if somebody else writes the same file.
   public func finish() throws(PosixError) {
@@ -103,7 +103,7 @@ public final class NewFile {
   /// Gives a file without a name its final name. If it replaces another file, it gets the temporary name first, because a link
   /// replaces nothing.
   ///
-  /// - Returns: whether it has the final name.
+  /// - Returns: whether the file has the final name.
   private func link() throws(PosixError) -> Bool {
     do throws(PosixError) {
       try link(name)

@@ -13,8 +13,8 @@ public enum Process {
   /// Starts no other program from now on, gains no right, and stays within these bounds.
   ///
   /// - Parameters:
-  ///   - seconds: how long it may compute.
-  ///   - fileSize: the largest file that it may write, in bytes.
+  ///   - seconds: how long the process may compute.
+  ///   - fileSize: the largest file that the process may write, in bytes.
   public static func forbidMore(seconds: UInt64, fileSize: UInt64) throws(PosixError) {
     guard linux_forbid_new_rights() == 0 else { throw PosixError("prctl") }
     let computing = Int32(bitPattern: RLIMIT_CPU.rawValue)
@@ -46,7 +46,7 @@ public enum Process {
 
   /// Becomes `account` for good: supplementary groups, group, user, each verified.
   ///
-  /// A process that is not root only verifies that it already is that account.
+  /// A process that is not root only verifies that it already runs as that account.
   ///
   /// - Throws: ``PosixError`` with `EPERM` when the process is not, and cannot become, the account.
   public static func become(_ account: Account) throws(PosixError) {

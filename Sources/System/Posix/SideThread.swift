@@ -17,7 +17,7 @@ public final class SideThread {
   private let ending: FileDescriptor
   private var thread = pthread_t()
 
-  /// Starts it; nil if the system has no thread left.
+  /// Starts the thread; nil if the system has no thread left.
   ///
   /// - Parameter body: gets a descriptor that becomes and stays readable when the thread must end.
   public init?(_ body: @escaping @Sendable (Int32) -> Void) {

@@ -18,7 +18,7 @@ public final class Database {
   public enum Mode: Sendable {
     /// The file must exist.
     case existing
-    /// The file is made if it is missing.
+    /// A missing file is made.
     case creating
     /// In memory only; gone with the connection.
     case memory
@@ -80,8 +80,8 @@ public final class Database {
 
   /// How many operations a statement may take in a file of this size. Our largest statements take 0.2 for each byte of a whole file.
   ///
-  /// The size bounds them only in an honest file: a sparse file claims any size with few pages. So there is a ceiling of some ten
-  /// seconds of work, which a whole database of 2.5 GB does not reach. Blocks on the disk are not a measure, because some file
+  /// The size bounds the pages only in an honest file: a sparse file claims any size with few pages. So there is a ceiling of some
+  /// ten seconds of work, which a whole database of 2.5 GB does not reach. Blocks on the disk are not a measure, because some file
   /// systems count new data late.
   static func workLimit(ofSize bytes: Int64) -> Int64 {
     let (base, ceiling): (Int64, Int64) = (1 << 24, 1 << 29)
@@ -167,7 +167,7 @@ public final class Database {
     return statement
   }
 
-  /// Runs `body` in a transaction: all of it is on the disk when this returns, or nothing of it happened.
+  /// Runs `body` in a transaction: when this returns, the whole change is on the disk, or nothing of it.
   public func transaction<Result, Failure: Error>(
     mapping: (SQLiteError) -> Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {

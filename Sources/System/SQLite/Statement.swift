@@ -12,7 +12,7 @@ public final class Statement {
 
   deinit { sqlite3_finalize(handle) }
 
-  /// Whether its rows are being read.
+  /// Whether the statement's rows are being read.
   var isBusy: Bool { sqlite3_stmt_busy(handle) != 0 }
 
   /// Binds a number to parameter `index`, counted from 1.
@@ -50,7 +50,7 @@ public final class Statement {
     }
   }
 
-  /// Runs a statement that gives no rows, and makes it ready for the next use.
+  /// Runs a statement that gives no rows, and makes the statement ready for the next use.
   public func run() throws(SQLiteError) {
     defer { reset() }
     while try step() {}

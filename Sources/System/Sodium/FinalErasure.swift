@@ -69,7 +69,7 @@ enum FinalErasure {
     sigaction(signal, &erasing, nil)
   }
 
-  /// Gives the handler a stack of its own, on this thread.
+  /// Gives the signal handler its own stack, on this thread.
   private static func makeStack() {
     guard
       let memory = mmap(

@@ -69,7 +69,7 @@ public struct SecureBytes: ~Copyable {
     write(source.bytes.extracting(range), at: offset)
   }
 
-  /// The first `newCount` bytes in a value of their own; the rest is erased with this one.
+  /// The first `newCount` bytes in a value of their own; the rest is erased with this value.
   public consuming func prefix(_ newCount: Int) throws(SodiumError) -> SecureBytes {
     guard (0...count).contains(newCount) else { throw .badArgument }
     if newCount == count { return self }

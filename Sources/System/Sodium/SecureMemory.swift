@@ -66,7 +66,7 @@ enum SecureMemory {
 
   /// One allocation of libsodium, for ``eraseAll()``.
   private struct Place: ~Copyable {
-    /// 0 for none, 1 while it is being noted.
+    /// 0 for no allocation, 1 while one is being noted.
     let start = Atomic<UInt>(0)
     let size = Atomic<Int>(0)
   }
@@ -126,7 +126,7 @@ enum SecureMemory {
     return present
   }
 
-  /// Erases the noted allocation before its note is removed, so that a signal finds one or the other at every moment.
+  /// Erases the noted allocation before its note is removed, so that a signal at any moment finds the note or erased memory.
   private static func forget(_ base: UnsafeMutableRawPointer) {
     var piece: UnsafeMutablePointer<Places>? = first.pointer
     while let known = piece {

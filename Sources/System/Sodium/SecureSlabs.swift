@@ -9,7 +9,7 @@ struct SecureSlabs: @unchecked Sendable {
 
   private struct Slab {
     let base: UnsafeMutableRawPointer
-    /// The index of its size in ``shape``.
+    /// The index of the slab's size in ``shape``.
     let kind: Int
     let slots: Int
     let isKept: Bool

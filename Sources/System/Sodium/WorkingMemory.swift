@@ -25,7 +25,7 @@ public enum WorkingMemory {
   /// How many derivations ended without erased memory, because libsodium got its memory from elsewhere than `ErasedMappings`.
   private static let left = Atomic<Int>(0)
 
-  /// Whether a derivation of this process left its memory as it was.
+  /// Whether a derivation of this process left its memory without erasing it.
   public static var wasLeft: Bool { left.load(ordering: .relaxed) > 0 }
 
   /// One derivation runs at a time: this type knows only one mapping, and a process never needs two.
@@ -62,7 +62,7 @@ public enum WorkingMemory {
     start.store(UInt(bitPattern: mapping), ordering: .sequentiallyConsistent)
   }
 
-  /// Erases the mapping if it is the one at this address, which is about to be unmapped.
+  /// Erases the mapping at this address, if it is the working memory: it will be unmapped next.
   public static func willUnmap(_ mapping: UnsafeMutableRawPointer?) {
     let known = start.load(ordering: .relaxed)
     guard known != 0, known == UInt(bitPattern: mapping) else { return }
@@ -88,7 +88,7 @@ public enum WorkingMemory {
   /// Call this before a signal may call ``erase()``.
   static func prepareErasure() { _ = (start.load(ordering: .relaxed), size.load(ordering: .relaxed)) }
 
-  /// Erases the mapping if there is one, its last block first, because one hash of that block is the key. Safe in a signal handler.
+  /// Erases a mapping. Its last block comes first, because one hash of that block is the key. Safe in a signal handler.
   static func erase() {
     let known = start.load(ordering: .sequentiallyConsistent)
     guard let mapping = UnsafeMutableRawPointer(bitPattern: known) else { return }

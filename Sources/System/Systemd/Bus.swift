@@ -93,12 +93,12 @@ public final class Bus {
   /// Whether the connection exists or is being made.
   public var isOpen: Bool { sd_bus_is_open(pointer) > 0 }
 
-  /// The connection's socket, for as long as it is open; -1 after that.
+  /// The connection's socket, while the connection is open; -1 after that.
   public var descriptor: Int32 { sd_bus_get_fd(pointer) }
 
   /// The connection's own name (`:1.42`), or nil for as long as the bus has not answered Hello.
   public var uniqueName: String? {
-    // sd_bus_get_unique_name() waits for Hello, so it is not asked before.
+    // sd_bus_get_unique_name() waits for Hello, so we do not call it before.
     guard isReady else { return nil }
     var name: UnsafePointer<CChar>?
     guard sd_bus_get_unique_name(pointer, &name) >= 0, let name else { return nil }
@@ -169,7 +169,7 @@ public final class Bus {
     }
   }
 
-  /// Sends a signal to everybody who asked for it, or to `destination` only.
+  /// Sends a signal to everybody who asked for the signal, or to `destination` only.
   public func emitSignal(
     path: String, interface: String, member: String, to destination: String? = nil, sensitive: Bool = false,
     build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
@@ -199,11 +199,11 @@ public final class Bus {
   /// The outcome of a request for a name.
   public enum NameRequest: Equatable, Sendable {
     case owned
-    /// This connection owned it before.
+    /// This connection owned the name before.
     case alreadyOwned
-    /// Another connection owns it; nothing is queued.
+    /// Another connection owns the name; nothing is queued.
     case exists
-    /// Another connection owns it, and this one waits for it.
+    /// Another connection owns the name, and this connection waits for it.
     case queued
   }
 
@@ -247,7 +247,7 @@ public final class Bus {
 }
 
 extension Result where Success == Message, Failure == BusError {
-  /// The outcome of reading a reply: its error, or an error if the reply has an unexpected shape.
+  /// The outcome of reading a reply: the reply's error, or an error if the reply has an unexpected shape.
   public func reading<Value>(_ read: (Message) throws(BusError) -> Value) -> Result<Value, BusError> {
     switch self {
     case .failure(let error): return .failure(error)

@@ -98,11 +98,11 @@ extension Bus {
 public struct PeerCredentials: Equatable, Sendable {
   /// The name that was asked for.
   public let name: String
-  /// The user it runs as.
+  /// The user of the process.
   public let uid: UInt32
   /// Nil if the bus cannot tell. A process id may be reused, so it proves nothing after the peer is gone.
   public let pid: Int32?
-  /// The process itself, if the bus passes it on (D-Bus 1.15.8 and later).
+  /// The process itself, if the bus passes the process on (D-Bus 1.15.8 and later).
   public let process: PassedDescriptor?
 
   init(name: String, from message: Message) throws(BusError) {
@@ -160,7 +160,7 @@ private final class MatchBox {
       guard let sender = sd_bus_message_get_sender(message), strcmp(sender, expected) == 0 else { return 0 }
     }
     let signal = Message(retaining: message)
-    // Several matches may read one message: each starts at its beginning.
+    // Several matches may read one message: each starts at the message's beginning.
     signal.rewind()
     withExtendedLifetime(box) {
       do throws(BusError) { try box.handler(signal) } catch {}

@@ -7,7 +7,7 @@ public final class EventLoop {
   /// The number of the turn that ``run()`` is in; nil outside of it.
   public private(set) var turn: UInt64?
 
-  /// A loop of its own, not the default one of the thread.
+  /// A new loop, not the thread's default loop.
   public init() throws(SystemdError) {
     var loop: OpaquePointer?
     try SystemdError.check(sd_event_new(&loop), "make an event loop")

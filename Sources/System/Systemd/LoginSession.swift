@@ -10,7 +10,7 @@ public struct LoginSession: Equatable, Sendable {
   /// The session of that name, whether or not it exists.
   public init(id: String) { self.id = id }
 
-  /// The session a process belongs to; nil if it is in none (a system service, a unit of the user manager).
+  /// The session of a process; nil if the process is in none (a system service, a unit of the user manager).
   public static func ofProcess(_ pid: Int32) -> LoginSession? {
     text { sd_pid_get_session(pid, $0) }.map { LoginSession(id: $0) }
   }
@@ -44,7 +44,7 @@ public struct LoginSession: Equatable, Sendable {
     return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
-  /// Whether logind runs, judged by its folder.
+  /// Whether logind runs, judged by logind's folder.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
 
   /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil once the session is gone.

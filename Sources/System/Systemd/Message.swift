@@ -62,7 +62,7 @@ public final class Message {
     var text: UnsafePointer<CChar>?
     let result = sd_bus_message_read_basic(pointer, Self.code("s"), &text)
     guard result > 0, let text else { throw unreadable(result, "string") }
-    // The bytes are the message's: it must live until the body returned.
+    // The bytes are the message's: the message must live until the body returned.
     return try withExtendedLifetime(self) { () throws(BusError) in
       try body(UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
@@ -108,7 +108,7 @@ public final class Message {
     var size = 0
     let result = sd_bus_message_read_array(pointer, Self.code("y"), &start, &size)
     if result <= 0 { throw unreadable(result, "array of bytes") }
-    // The span is borrowed from the message: it must live until the body returned.
+    // The span is borrowed from the message: the message must live until the body returned.
     return withExtendedLifetime(self) {
       do throws(E) {
         return .success(try body(UnsafeRawBufferPointer(start: size == 0 ? nil : start, count: size)))
@@ -124,7 +124,7 @@ public final class Message {
   /// Reads an array: `element` is called once for each, and must read (or skip) it. `contents` is the signature of
   /// one element.
   ///
-  /// Throws `LimitsExceeded` if it has more than 131,072 elements, as every reader of arrays except byte arrays does.
+  /// Throws `LimitsExceeded` if the array has more than 131,072 elements, as every reader of arrays except byte arrays does.
   public func readArray<Element>(
     _ contents: String, _ element: (Message) throws(BusError) -> Element
   ) throws(BusError) -> [Element] {

@@ -21,7 +21,7 @@ public final class MethodCall {
   /// The object that the call went to.
   public var path: String { message.path ?? "" }
 
-  /// Answers with what `build` writes; if it throws, with that error. The answer to a sensitive call is sensitive.
+  /// Answers with the values from `build`, or with its error. The answer to a sensitive call is sensitive.
   public func reply(
     sensitive: Bool = false,
     _ build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
@@ -44,8 +44,7 @@ public final class MethodCall {
     }
   }
 
-  /// Answers with an error. The error's detail goes to callers that asked for details: GLib shows no message that has something
-  /// behind it.
+  /// Answers with an error. The detail goes to callers that asked for details: GLib shows no message that has something behind it.
   public func fail(_ error: BusError) {
     guard !isAnswered else { return }
     isAnswered = true

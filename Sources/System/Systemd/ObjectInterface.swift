@@ -8,10 +8,10 @@ public struct ObjectInterface {
   public let methods: [Method]
   /// The properties.
   public let properties: [Property]
-  /// The signals that it may emit; `Bus.emitSignal` sends them.
+  /// The signals that the interface may emit; `Bus.emitSignal` sends them.
   public let signals: [Signal]
 
-  /// Declares it; see the members.
+  /// Declares an interface; see the members.
   public init(_ name: String, methods: [Method] = [], properties: [Property] = [], signals: [Signal] = []) {
     self.name = name
     self.methods = methods
@@ -25,7 +25,7 @@ public struct ObjectInterface {
     public let type: String
     /// The argument's D-Bus name.
     public let name: String
-    /// Declares it; see the members.
+    /// Declares an argument; see the members.
     public init(_ type: String, _ name: String) {
       self.type = type
       self.name = name
@@ -41,7 +41,7 @@ public struct ObjectInterface {
 
     /// Told by introspection.
     public static let deprecated = MemberFlags(rawValue: 1)
-    /// Introspection does not show it.
+    /// Introspection does not show the member.
     public static let hidden = MemberFlags(rawValue: 2)
     /// The memory of call and answer is erased when freed.
     public static let sensitive = MemberFlags(rawValue: 4)
@@ -55,14 +55,14 @@ public struct ObjectInterface {
     public let name: String
     /// The arguments of a call.
     public let input: [Argument]
-    /// The arguments of its answer.
+    /// The arguments of the method's answer.
     public let output: [Argument]
     /// The method's annotations.
     public let flags: MemberFlags
     /// Answers the call, at once or later; throwing answers with that error. The bus checked the signature.
     public let handler: (MethodCall) throws(BusError) -> Void
 
-    /// Declares it; see the members.
+    /// Declares a method; see the members.
     public init(
       _ name: String, input: [Argument] = [], output: [Argument] = [], flags: MemberFlags = [],
       handler: @escaping (MethodCall) throws(BusError) -> Void
@@ -92,7 +92,7 @@ public struct ObjectInterface {
     public static let explicit = PropertyFlags(rawValue: 8)
     /// Told by introspection.
     public static let deprecated = PropertyFlags(rawValue: 16)
-    /// The memory of the messages that carry it is erased when freed.
+    /// The memory of messages that carry the property is erased when freed.
     public static let sensitive = PropertyFlags(rawValue: 32)
   }
 
@@ -109,7 +109,7 @@ public struct ObjectInterface {
     /// Reads the new value for the object at a path; nil when read-only. The message's sender sets it.
     public let setter: ((String, Message) throws(BusError) -> Void)?
 
-    /// Declares it; see the members.
+    /// Declares a property; see the members.
     public init(
       _ name: String, _ type: String, flags: PropertyFlags = [],
       getter: @escaping (String, inout MessageWriter) throws(BusError) -> Void,
@@ -132,7 +132,7 @@ public struct ObjectInterface {
     /// The signal's annotations.
     public let flags: MemberFlags
 
-    /// Declares it; see the members.
+    /// Declares a signal; see the members.
     public init(_ name: String, _ arguments: [Argument] = [], flags: MemberFlags = []) {
       self.name = name
       self.arguments = arguments

@@ -4,7 +4,7 @@ import Glibc
 public enum ProgramStart {
   /// - Parameters:
   ///   - name: the program's, for the log.
-  ///   - usage: printed if it is asked for, or if the arguments are wrong.
+  ///   - usage: printed on request, or if the arguments are wrong.
   ///   - serve: reads the arguments and runs.
   public static func run(_ name: String, usage: String, _ serve: () throws -> Int32) -> Never {
     do { exit(try serve()) } catch ProgramArguments.Failure.help {

@@ -9,7 +9,7 @@ import LatchkeySodium
 extension TPM {
   /// Gives the secret to the chip.
   ///
-  /// - Returns: the saved context, by which ``held(_:)`` finds it.
+  /// - Returns: the saved context, by which ``held(_:)`` finds the secret.
   public func hold(_ secret: borrowing Key) throws(TPMError) -> [UInt8] {
     var memory: SecureBytes
     do { memory = try SecureBytes(count: latchkey_tss_seal_size()) } catch { throw .outOfMemory }

@@ -1,5 +1,5 @@
 extension JSONValue {
-  /// The value as its type decodes itself.
+  /// The value, decoded by its type.
   public func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
     switch type {
     case is Bool.Type:

@@ -1,5 +1,5 @@
 extension JSONValue {
-  /// The value as its type encodes itself.
+  /// The value, encoded by its type.
   public init(_ value: some Encodable) throws { self = try ValueBox(value).value }
 }
 

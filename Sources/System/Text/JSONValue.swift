@@ -2,7 +2,7 @@
 public indirect enum JSONValue: Equatable, Sendable {
   case null
   case bool(Bool)
-  /// A number as it is written.
+  /// A number in its written form.
   case number(String)
   case string(String)
   case array([JSONValue])

@@ -5,7 +5,7 @@ package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
   package indirect enum Value: Hashable, Sendable {
     /// A name, a path, a number: the same in every language.
     case plain(String)
-    /// Another text, which is translated with it.
+    /// Another text, which is translated together with this one.
     case phrase(Phrase)
 
     var text: String {
@@ -56,7 +56,7 @@ package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
   /// A translation with values in it.
   ///
   /// - Parameter count: how many of the values, from the first on, the translation must have. It may have the others.
-  /// - Returns: nil if it lacks a value, which may be the name that the person is asked about, or has a placeholder without a
+  /// - Returns: nil if the translation lacks a value, perhaps the name that the question is about, or has a placeholder without a
   ///   value.
   package static func filled(_ translation: String, with values: [String], atLeast count: Int) -> String? {
     guard !values.isEmpty else { return translation }

@@ -1,7 +1,7 @@
 /// Searches for a text by its bytes. The standard library's searches are in `_StringProcessing`, which adds 1.3 MB to a program
 /// because it contains regular expressions. The argument labels differ, so that no call uses the library's by mistake.
 extension StringProtocol {
-  /// The first place of the text; nil if it does not occur.
+  /// The first place of the text; nil if the text does not occur.
   public func firstRange(ofText text: some StringProtocol) -> Range<Index>? {
     range(ofText: text, from: startIndex)
   }
@@ -15,7 +15,7 @@ extension StringProtocol {
     return ranges
   }
 
-  /// Whether the text is anywhere in it.
+  /// Whether the text occurs anywhere.
   public func contains(text: some StringProtocol) -> Bool { firstRange(ofText: text) != nil }
 
   /// A copy in which another text replaces each occurrence of this one.

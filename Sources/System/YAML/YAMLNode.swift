@@ -1,6 +1,6 @@
 /// A piece of a document, with its place in the text.
 public struct YAMLNode: Equatable, Sendable {
-  /// The line on which it begins, counted from 1.
+  /// The line on which the node begins, counted from 1.
   public let line: Int
   /// The content.
   public let content: Content

@@ -9,7 +9,7 @@ extension YAMLNode {
   /// Reads the one document of `text`, which is YAML without anchors, aliases and tags, so that its text hides nothing.
   ///
   /// - Returns: the document; nil if there are only comments.
-  /// - Throws: ``YAMLError`` for anything else, with its line.
+  /// - Throws: ``YAMLError`` for anything else, with the line of the mistake.
   public static func document(_ text: [UInt8]) throws(YAMLError) -> YAMLNode? {
     guard text.count <= sizeLimit else {
       throw YAMLError(1, .tooLarge)
@@ -141,7 +141,7 @@ private struct YAMLParser: ~Copyable {
     case YAML_MEMORY_ERROR: return YAMLError(1, .noMemory)
     case YAML_READER_ERROR: return YAMLError(state.mark.line + 1, .notUTF8(Self.text(state.problem)))
     default:
-      // The scanner also says what it was doing, as "while scanning a simple key, could not find expected ':'".
+      // The scanner also names its work at that moment, as "while scanning a simple key, could not find expected ':'".
       let context = state.context == nil ? "" : Self.text(state.context) + ", "
       let line = state.problem_mark.line + 1
       return YAMLError(line, .malformed(context + Self.text(state.problem)))

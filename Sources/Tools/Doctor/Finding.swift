@@ -27,7 +27,7 @@ public struct Finding: Equatable, Sendable {
     public static func < (left: Condition, right: Condition) -> Bool { left.weight < right.weight }
   }
 
-  /// A way to fix it.
+  /// A way to fix the problem.
   public enum Fix: Equatable, Sendable {
     /// A command line for the person's shell. No `sudo` in it may touch a path below a home: the programs of its owner can put a
     /// link there at any moment.
@@ -48,7 +48,7 @@ public struct Finding: Equatable, Sendable {
   /// remark.
   public let remark: String?
 
-  /// The command line that fixes it; nil if there is none.
+  /// The command line that fixes the problem; nil if there is none.
   public var command: String? {
     if case .command(let command)? = fix { command.line } else { nil }
   }
@@ -75,7 +75,7 @@ public struct Finding: Equatable, Sendable {
   static func unknown(_ id: String, _ found: String) -> Finding { Finding(id, .unknown, found) }
 }
 
-/// A fact, or why it is unknown.
+/// A fact, or the reason why the fact is unknown.
 public enum Known<Value: Sendable>: Sendable {
   case known(Value)
   case unknown(String)
@@ -88,7 +88,7 @@ public enum Known<Value: Sendable>: Sendable {
     }
   }
 
-  /// The fact, if it is known.
+  /// The fact; nil if it is unknown.
   public var value: Value? {
     if case .known(let value) = self { value } else { nil }
   }

@@ -20,7 +20,7 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case forGPG
   /// The salt of a wallet is missing or invalid.
   case noSalt
-  /// The password does not decrypt it.
+  /// The password does not decrypt the file.
   case wrongPassword
   /// The file is cut off, or a size in it is impossible.
   case damaged
@@ -28,7 +28,7 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case tooLarge
   /// The file is a database that needs more memory or time to open than any that a person uses.
   case tooCostly
-  /// There was no locked memory for it, or the system forbids a function that the file needs.
+  /// There was no locked memory for the file, or the system forbids a function that the file needs.
   case noMemory
 
   /// For a person, behind the file's name.

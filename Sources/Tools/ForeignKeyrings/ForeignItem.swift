@@ -18,18 +18,18 @@ public struct ForeignItem {
   /// When an item may be read, and its requirements, in the words of the command line. A text is empty if the old place has
   /// none.
   public struct Protection: Equatable, Sendable {
-    /// The name of its class.
+    /// The name of the item's class.
     public let accessible: String
     /// The requirements for each read.
     public let require: String
 
-    /// Puts it together.
+    /// Puts the protection together.
     public init(accessible: String = "", require: String = "") {
       (self.accessible, self.require) = (accessible, require)
     }
   }
 
-  /// Puts it together.
+  /// Puts the item together.
   public init(
     label: String, attributes: [String: String], secret: Secret, created: UInt64 = 0, modified: UInt64 = 0,
     protection: Protection = Protection()
@@ -64,12 +64,12 @@ public struct ForeignCollection {
   public let name: String
   /// The collection's label, for people.
   public let label: String
-  /// The label that its path there was made of, as far as that is known; nil if only the label is known.
+  /// The label of which the other program made the path, if known; nil if only the label is known.
   public let firstLabel: String?
   /// The collection's items, in the order in which they were read.
   public let items: [ForeignItem]
 
-  /// Puts it together.
+  /// Puts the collection together.
   public init(name: String, label: String, firstLabel: String? = nil, items: [ForeignItem]) {
     (self.name, self.label, self.firstLabel, self.items) = (name, label, firstLabel, items)
   }

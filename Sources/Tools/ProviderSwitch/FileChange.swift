@@ -2,7 +2,7 @@ import LatchkeyGettext
 
 /// One file that a switch changes, and the way back.
 public struct FileChange: Codable, Equatable, Sendable {
-  /// The direction of the switch that made it.
+  /// The direction of the switch that made the change.
   public enum Side: String, Codable, Sendable {
     /// The change keeps another provider from offering secrets.
     case toLatchkey
@@ -21,7 +21,7 @@ public struct FileChange: Codable, Equatable, Sendable {
 
   /// The file's path.
   public let path: String
-  /// The direction that made it.
+  /// The direction of the switch that made the change.
   public let side: Side
   /// The change's purpose, in English words.
   public let purpose: String

@@ -7,7 +7,7 @@ struct OwnedFiles {
   /// The prefix of every path: empty, or the folder of a system that a test made.
   let top: String
   let owner: uid_t
-  /// Whether they count for all users. Then others read them, and only the owner may be able to change the folders above them.
+  /// Whether the files count for all users. Then others read them, and only the owner may be able to change the folders above them.
   var areForAll = false
   /// Called before each change of the disk. A test ends there as a kill would.
   var beforeChange: () throws(PosixError) -> Void = {}
@@ -145,7 +145,7 @@ struct OwnedFiles {
     }
   }
 
-  /// Why a path cannot be changed; nil if it can.
+  /// Why a path cannot be changed; nil if the path can be changed.
   func refusal(of path: String) -> PosixError? {
     var folder = Self.folder(path)
     while folder.count > 1, access(top + folder, F_OK) != 0, errno == ENOENT { folder = Self.folder(folder) }

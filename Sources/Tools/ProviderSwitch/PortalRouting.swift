@@ -84,7 +84,7 @@ struct PortalRouting {
           """))
       return false
     }
-    // The portal uses only the first file that it finds, so ours is the desktop's file with one more line.
+    // The portal uses only the first file that it finds, so our file is the desktop's file with one more line.
     own.set(Self.interface, in: "preferred", to: "latchkey")
     wanted.add("\(scope.portals)/\(desktop)-portals.conf", purpose, new: own.text)
     return true

@@ -38,7 +38,7 @@ public struct ProviderSwitch {
     public let scope: SwitchScope
     /// The folders that are searched for programs.
     public var searchPath = ["/usr/local/bin", "/usr/bin", "/bin"]
-    /// XDG_CONFIG_HOME, if it is set.
+    /// XDG_CONFIG_HOME; nil if it is not set.
     public var configHome: String?
     /// Whether the person chose another backend of the Secret portal, and it stays.
     public var keepsPortal = false
@@ -111,7 +111,7 @@ public struct ProviderSwitch {
 public struct SwitchPlan: Sendable {
   /// The direction.
   public let side: FileChange.Side
-  /// The files that it changes.
+  /// The files that the switch changes.
   public let changes: [FileChange]
   /// The files to put back, which the other direction changed.
   public let puttingBack: [FileChange]

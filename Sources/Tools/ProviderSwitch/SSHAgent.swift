@@ -10,14 +10,14 @@ public struct SSHAgent {
   public enum Content: Equatable {
     /// No agent listens.
     case absent
-    /// An agent listens, but its answer did not come or is invalid, so its keys are unknown.
+    /// An agent listens, but gave no valid answer, so its keys are unknown.
     case silent
     /// The agent's keys, in the form of public key files.
     case keys(Set<String>)
   }
 
   private let path: String
-  /// The socket of the ssh-agent that works for it.
+  /// The socket of the ssh-agent that works for gnome-keyring.
   private let innerPath: String
 
   /// The agent of a session.
@@ -31,8 +31,8 @@ public struct SSHAgent {
     }
   }
 
-  /// Ends the ssh-agent behind it. If gnome-keyring ends at the wrong moment, its ssh-agent goes on, and the next one could not
-  /// listen.
+  /// Ends the ssh-agent behind the agent. If gnome-keyring ends at the wrong moment, its ssh-agent goes on, and the next one could
+  /// not listen.
   public func endInner() {
     do throws(PosixError) {
       let other = try Self.connect(to: innerPath).peer()

@@ -57,8 +57,7 @@ struct SwitchRecord: Codable, Equatable {
   }
 }
 
-/// Why a switch did not finish. The switch's changes are in the record, so the person can run the switch again, in either
-/// direction.
+/// Why a switch did not finish. The record has the switch's changes, so the switch can run again, in either direction.
 public enum SwitchError: Error, Equatable {
   /// A file could not be changed.
   case file(String, PosixError)

@@ -33,7 +33,7 @@ public enum SwitchScope: Equatable, Sendable {
   /// The folder whose lock keeps two runs apart.
   var lockFolder: String { home ?? "/etc" }
 
-  /// The settings file of a provider; nil if it reads none for all users.
+  /// The settings file of a provider; nil if the provider reads no such file for all users.
   func file(of setting: Provider.Setting) -> String? { home.map { "\($0)/\(setting.file)" } ?? setting.machineFile }
 
   /// The mode of a new settings file.

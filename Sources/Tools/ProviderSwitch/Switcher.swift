@@ -125,7 +125,7 @@ extension FileChange {
     return now == .absent || now.text.map { !$0.split(separator: "\n").contains(line[...]) } ?? false
   }
 
-  /// The present file, with our lines in their former state; nil if it has no such lines any more. Programs write their
+  /// The present file, with our lines in their former state; nil if the file has none of our lines any more. Programs write their
   /// settings anew, so a file seldom stays unchanged.
   func puttingBackSettings(in now: FileState) -> FileState? {
     if let line, let text = now.text, let mode = now.mode {

@@ -185,7 +185,7 @@ struct WantedChanges {
       return
     }
     if provider.id == "gnome-keyring", unit.hasSuffix(".service") {
-      // A mask would also stop its ssh agent.
+      // A mask would also stop gnome-keyring's ssh agent.
       obstacles.append(
         translated(
           """

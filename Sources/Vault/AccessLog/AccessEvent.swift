@@ -5,7 +5,7 @@ import LatchkeyItemProtection
 public struct AccessEvent: Hashable, Sendable {
   /// The program's request.
   public enum Action: UInt8, CaseIterable, Sendable {
-    /// An existing item: to read it, or to change it.
+    /// To read or change an existing item.
     case open = 1
     /// A new item, or one in the place of another, with a passphrase that a person chooses.
     case store = 2
@@ -21,7 +21,7 @@ public struct AccessEvent: Hashable, Sendable {
     case ended(PromptEnd)
     /// The program used the answer.
     case used
-    /// So many entries were lost before they could be written.
+    /// So many entries were lost before the vault could write them.
     case lost
     /// So many entries were removed by command.
     case cleared
@@ -64,7 +64,7 @@ public struct AccessEvent: Hashable, Sendable {
   /// The program, as far as the system can tell. This is a hint, not a proof.
   public var caller: String
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(
     _ action: Action, _ outcome: Outcome, count: UInt32 = 0, collection: UInt64 = 0, item: UInt64 = 0,
     label: String = "", caller: String = ""

@@ -1,4 +1,4 @@
-/// An entry of the access log, as it is read.
+/// An entry of the access log, as a reader gets it.
 public struct AccessLogEntry: Equatable, Sendable {
   /// The entry's place in the log.
   public let number: UInt64
@@ -6,10 +6,10 @@ public struct AccessLogEntry: Equatable, Sendable {
   public let created: UInt64
   /// The event; nil for a damaged entry, which was altered, moved, or is not this vault's.
   public let event: AccessEvent?
-  /// The number of entries before it that are missing, though older ones exist.
+  /// The number of missing entries before this entry, if older entries exist.
   public let missing: UInt64
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(number: UInt64, created: UInt64, event: AccessEvent?, missing: UInt64) {
     self.number = number
     self.created = created

@@ -23,16 +23,16 @@ public struct ArchiveReport: Equatable, Sendable {
   public struct Line: Equatable, Sendable {
     /// The outcome.
     public let outcome: Outcome
-    /// The label of its collection; may be empty.
+    /// The label of the item's collection; may be empty.
     public let collection: String
     /// The item's label; empty if the label cannot be read, and for a collection.
     public let label: String
     /// The item's class; nil for a collection.
     public let accessibility: AccessibilityClass?
-    /// The reason; nil if it is obvious.
+    /// The reason; nil if the reason is obvious.
     public let reason: Reason?
 
-    /// Puts them together.
+    /// Puts the values together.
     public init(
       _ outcome: Outcome, collection: String, label: String = "", accessibility: AccessibilityClass? = nil,
       reason: Reason? = nil
@@ -73,7 +73,7 @@ public struct ArchiveReport: Equatable, Sendable {
   /// An empty report.
   public init() {}
 
-  /// Adds a line, and counts the item that it is about.
+  /// Adds a line, and counts the item that the line is about.
   public mutating func add(_ line: Line) {
     lines.append(line)
     switch line.outcome {

@@ -25,10 +25,10 @@ public enum BackupRecord: ~Copyable {
 public struct BackupBeginning: Equatable, Sendable {
   /// The vault's id: 16 bytes.
   public let vault: [UInt8]
-  /// Nil if it has no items of a device.
+  /// The device's part; nil if the backup has no items of a device.
   public let device: BackupDevice?
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(vault: [UInt8], device: BackupDevice?) {
     self.vault = vault
     self.device = device
@@ -59,7 +59,7 @@ public struct BackupDevice: Equatable, Sendable {
   /// The key, wrapped under the device's share of the vault. This opens if the device key has moved but the vault exists.
   public let byShare: [UInt8]
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(identity: [UInt8], byKey: [UInt8], byShare: [UInt8]) {
     (self.identity, self.byKey, self.byShare) = (identity, byKey, byShare)
   }
@@ -72,7 +72,7 @@ public struct BackupDevice: Equatable, Sendable {
 
 /// A collection in a backup.
 public struct BackupCollection: Equatable, Sendable {
-  /// The names by which programs know it.
+  /// The names by which programs know the collection.
   public struct Aliases: OptionSet, Sendable {
     /// Bits.
     public let rawValue: UInt8
@@ -91,16 +91,16 @@ public struct BackupCollection: Equatable, Sendable {
   public let uuid: [UInt8]
   /// For a person.
   public let label: String
-  /// The names by which programs know it.
+  /// The names by which programs know the collection.
   public let aliases: Aliases
   /// Whether the collection had a passphrase of its own, which no backup carries.
   public let hadPassphrase: Bool
   /// In seconds since 1970.
   public let created: UInt64
-  /// The last part of its object path; nil if that was not kept.
+  /// The last part of the collection's object path; nil if the vault did not keep it.
   public let name: String?
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(
     uuid: [UInt8], label: String, aliases: Aliases, hadPassphrase: Bool, created: UInt64, name: String? = nil
   ) {
@@ -134,7 +134,7 @@ public struct BackupCollection: Equatable, Sendable {
 public struct BackupItem: ~Copyable {
   /// The item's collection: the number of a record before it, from 0.
   public let collection: UInt32
-  /// When its secret may be read.
+  /// When the item's secret may be read.
   public let accessibility: AccessibilityClass
   /// In seconds since 1970.
   public let created: UInt64
@@ -155,7 +155,7 @@ public struct BackupItem: ~Copyable {
     case everything = 3
   }
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(
     collection: UInt32, accessibility: AccessibilityClass, created: UInt64, modified: UInt64, metadata: [UInt8],
     secret: consuming SecureBytes

@@ -2,10 +2,10 @@
 public struct CollectionTitle: Equatable, Sendable {
   /// For a person.
   public let label: String
-  /// The last part of its object path; nil if none was kept with the label.
+  /// The last part of the collection's object path; nil if none was kept with the label.
   public let name: String?
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(label: String, name: String?) { (self.label, self.name) = (label, name) }
 
   /// No text of D-Bus has a NUL, so no label has this.

@@ -3,7 +3,7 @@ import LatchkeyYAML
 
 /// One rule: items with such attributes get that class.
 public struct ClassRule: Equatable, Sendable {
-  /// Which program it is for and why, for people.
+  /// The program that the rule is for, and the reason, for people.
   public let name: String
   /// The class.
   public let accessibility: AccessibilityClass

@@ -30,7 +30,7 @@ public final class ClassRules {
   public struct Decision: Equatable, Sendable {
     /// The rule that fits.
     public let rule: ClassRule
-    /// The file that it is in.
+    /// The file of the rule.
     public let path: String
   }
 

@@ -8,7 +8,7 @@ import LatchkeyTSS
 public protocol DeviceSeal: AnyObject {
   /// The seal's kind.
   var backend: DeviceKeyBackend { get }
-  /// The secret as it may be written to the state file.
+  /// The secret in the form for the state file.
   func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes
   /// The secret that was given to ``seal(_:)``.
   func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key
@@ -22,19 +22,19 @@ public final class HostSeal: DeviceSeal {
   /// Needs nothing.
   public init() {}
 
-  /// The secret as it is.
+  /// The secret, unchanged.
   public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
     do { return try SecureBytes(copying: secret.bytes) } catch { throw .unavailable(.device(.noMemory)) }
   }
 
-  /// The secret as it is.
+  /// The secret, unchanged.
   public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
     guard sealed.byteCount == Key.size else { throw StateFile.device.damaged }
     do { return try Key(copying: sealed) } catch { throw .unavailable(.device(.noMemory)) }
   }
 }
 
-/// The machine's TPM 2.0: without that chip and its present seed, the file is worthless.
+/// The machine's TPM 2.0: without that chip and its present seed, the state file is worthless.
 public final class TPMSeal: DeviceSeal {
   /// Always ``DeviceKeyBackend/tpm``.
   public let backend = DeviceKeyBackend.tpm
@@ -86,7 +86,7 @@ public final class TPMSeal: DeviceSeal {
     }
   }
 
-  /// Has the chip unseal it.
+  /// Has the chip unseal the secret.
   public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
     try ask { (tpm) throws(TPMError) in try tpm.unseal(sealed.withUnsafeBytes { Array($0) }) }
   }

@@ -18,7 +18,7 @@ public struct AccessControl: Hashable, Sendable {
 
   /// How many of several conditions must be met.
   public enum Combination: Sendable {
-    /// All of them.
+    /// All conditions.
     case all
     /// Any one.
     case any
@@ -26,7 +26,7 @@ public struct AccessControl: Hashable, Sendable {
 
   /// The conditions to show.
   public let conditions: Set<Condition>
-  /// How many of them.
+  /// How many conditions must be met.
   public let combination: Combination
   /// Whether the secret needs a passphrase of its own (`applicationPassword`).
   public let needsPassphrase: Bool

@@ -54,7 +54,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
   /// Whether no password protects the class at all. Such a class is kept for programs that name it, with a warning.
   public var isDeprecated: Bool { tier == .device }
 
-  /// Whether its secrets leave this device, in a backup at least.
+  /// Whether secrets of the class leave this device, in a backup at least.
   public var migrates: Bool {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: true

@@ -1,6 +1,6 @@
 /// How a prompt ended for the program that wanted it: the words of `org.latchkey.Prompt`'s signal `Ended`.
 public enum PromptOutcome: String, CaseIterable, Sendable {
-  /// The program has what it wanted.
+  /// The program got the thing it wanted.
   case accepted
   /// The person declined.
   case dismissed

@@ -6,11 +6,11 @@ import LatchkeySodium
 ///
 /// docs/developer/finger.md has the whole.
 public struct CoveredTiers: ~Copyable {
-  /// The tier keys, as a password gives them.
+  /// The tier keys that a password opened.
   public struct Opened: ~Copyable {
     /// The tier keys of the newest key epoch.
     public let tiers: TierKeys
-    /// The tier keys of the epochs before it, oldest first.
+    /// The tier keys of the former epochs, oldest first.
     public let former: [FormerTiers]
 
     /// Gives the newest keys to another owner.

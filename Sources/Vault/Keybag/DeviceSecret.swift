@@ -3,7 +3,7 @@ import LatchkeySodium
 /// The key of a protector that depends on the device key, of a vault without a password or of a session: 32 random bytes that
 /// only the device key unwraps.
 public struct DeviceSecret: ~Copyable {
-  /// The name of its protector: 16 random bytes.
+  /// The name of the secret's protector: 16 random bytes.
   public let protector: [UInt8]
   /// The secret, wrapped by the device key.
   public let wrapping: Wrapping
@@ -17,7 +17,7 @@ public struct DeviceSecret: ~Copyable {
     /// The wrapped secret, in the kind ``DeviceShareKind/bound``, or ``DeviceShareKind/session``: 72 bytes.
     public let wrapped: [UInt8]
 
-    /// Their sizes, in bytes.
+    /// The sizes of both, in bytes.
     public static let (identitySize, wrappedSize) = (16, Key.size + AEAD.overhead)
 
     /// nil for anything of another size.

@@ -8,13 +8,13 @@ public enum HoldEnd: UInt8, Error, CaseIterable, Sendable {
   case manyTouches = 2
   /// The user's prints are others than at the hand-over, or cannot be read.
   case otherPrints = 3
-  /// The TPM does not have it any more: the machine was started or hibernated.
+  /// The TPM does not have the key any more: the machine was started or hibernated.
   case lost = 4
   /// The administrator allows no unlock by finger.
   case forbidden = 5
   /// The machine slept, and the key was in memory.
   case slept = 6
-  /// A newer one took its place.
+  /// A newer key took its place.
   case replaced = 7
   /// The holder dropped the hold, or ended.
   case dropped = 8

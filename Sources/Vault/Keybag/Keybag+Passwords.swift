@@ -85,7 +85,7 @@ extension Keybag.Opened {
   /// The keybag with a password's protector in front, one generation later. Costs no Argon2id.
   ///
   /// - Parameters:
-  ///   - made: a protector of this root key; if it is in the keybag already, it is moved.
+  ///   - made: a protector of this root key; if the keybag has it already, it is moved.
   ///   - isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
   public borrowing func adding(_ made: Protector, isAwaitingDatabase: Bool = false) throws(KeybagError) -> Keybag {
     var protectors = keybag.protectors

@@ -8,7 +8,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case missing
   /// A keybag or a database exists already.
   case alreadyThere
-  /// Another process has written the keybag since it was read.
+  /// Another process has written the keybag since this process read it.
   case overtaken
   /// The file ends early or goes on too long: some program cut it or wrote into it.
   case truncated
@@ -18,7 +18,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case newerFormat(UInt32)
   /// The check sum, or the tag under the root key, does not fit.
   case damaged
-  /// A count or a cost in it is outside what this version accepts.
+  /// A count or a cost in the keybag is outside the limits of this version.
   case unreasonable
   /// No protector opens with this password.
   case wrongPassword

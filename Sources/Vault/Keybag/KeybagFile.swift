@@ -45,7 +45,7 @@ public enum KeybagFile {
 
   /// Opens the folder of a vault that should exist.
   ///
-  /// - Throws: ``KeybagError/missing`` if it does not.
+  /// - Throws: ``KeybagError/missing`` if the folder does not exist.
   public static func folder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
     do { return try Folder(path: folderPath(home: home), owner: owner) } catch {
       throw error.code == ENOENT ? .missing : .file(error)

@@ -8,17 +8,17 @@ public struct Protector: Equatable, Sendable {
   public enum State: UInt8, Sendable {
     /// Made at creation, or by a change of the password; no login has shown yet that the password stays.
     case unproven = 0
-    /// A later login opened it.
+    /// A later login opened the protector.
     case proven = 1
     /// Counts as proven; not written by this version.
     case retiring = 2
   }
 
-  /// The way to open it.
+  /// The way to open the protector.
   public let kind: Kind
-  /// How far it is trusted.
+  /// How far the protector is trusted.
   public var state: State
-  /// 16 random bytes, its name.
+  /// The protector's name: 16 random bytes.
   public let id: [UInt8]
   /// When the protector was made, in seconds since 1970.
   public let created: UInt64
@@ -66,20 +66,20 @@ public struct Protector: Equatable, Sendable {
         root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
   }
 
-  /// The same protector after a login that it opened was accepted.
+  /// The same protector, after the system accepted a login that opened it.
   mutating func prove() {
     guard state == .unproven else { return }
     (state, retireAfter) = (.proven, 0)
   }
 
-  /// The same protector with another time until which it must be used.
+  /// The same protector with another time by which a login must use it.
   func renewed(until time: UInt64) -> Protector {
     var other = self
     other.retireAfter = time
     return other
   }
 
-  /// Whether its time is over and no login used it.
+  /// Whether the protector's time is over and no login used it.
   func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
 
   /// The root key if `password` is this protector's, else nil.

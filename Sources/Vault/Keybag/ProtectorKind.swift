@@ -67,7 +67,7 @@ extension Protector.Kind {
     }
   }
 
-  /// The keys that it unlocks.
+  /// The keys that the protector unlocks.
   public var reach: Reach {
     switch self {
     case .password, .recoveryCode, .device, .securityKey: .everything
@@ -76,7 +76,7 @@ extension Protector.Kind {
     }
   }
 
-  /// The holder of its secret.
+  /// The holder of the protector's secret.
   public var holder: Holder {
     switch self {
     case .password: .person

@@ -116,7 +116,7 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
-  /// The keybag with this as its only protector of a session, one generation later.
+  /// The keybag with this protector as its only one of a session, one generation later.
   ///
   /// - Throws: ``KeybagError/unreasonable`` if there is no place for one more, or the login has no password: such a vault is
   ///   unlocked anyway.

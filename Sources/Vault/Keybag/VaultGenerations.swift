@@ -5,7 +5,7 @@ public struct VaultGenerations: Equatable, Sendable {
   /// The database's generation.
   public var database: UInt64
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(keybag: UInt64, database: UInt64) {
     self.keybag = keybag
     self.database = database

@@ -74,7 +74,7 @@ package struct CodedReason: Hashable, Sendable {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-  /// Reads it; nil if it is malformed.
+  /// Reads a reason; nil if the bytes are malformed.
   package init?(decoding input: inout ByteReader) { self.init(&input, depth: 0) }
 
   private init?(_ input: inout ByteReader, depth: Int) {
@@ -125,7 +125,7 @@ protocol ReasonValue {
   init?(_ value: CodedReason.Value)
 }
 
-/// Numbers travel in 64 bits, negative ones as their two's complement: a damaged file can have any.
+/// Numbers travel in 64 bits, negative ones as their two's complement: a damaged file can have any number.
 protocol ReasonNumber: ReasonValue, FixedWidthInteger {}
 
 extension ReasonNumber {
@@ -179,7 +179,7 @@ extension Reason {
   /// The mark for parts that are left out.
   fileprivate static let more = Reason.verbatim("…")
 
-  /// The same with the mark instead of its last part; nil if it has only one part.
+  /// The reason with the mark in place of the last part; nil if there is only one part.
   private var withoutLastPart: Reason? {
     guard case .both(let first, let last) = self else { return nil }
     if last != Self.more { return .both(first, Self.more) }
@@ -187,7 +187,7 @@ extension Reason {
     return .both(before, Self.more)
   }
 
-  /// Reads it; nil if it is malformed. A code that this version does not know is shown as it is.
+  /// Reads a value; nil if the bytes are malformed. A code that this version does not know is shown as it is.
   package init?(decoding input: inout ByteReader) {
     guard let coded = CodedReason(decoding: &input) else { return nil }
     self.init(telling: coded)

@@ -91,7 +91,7 @@ extension Reason {
     }
   }
 
-  /// Reads it; nil for a code of another version, or other values than the code has.
+  /// Reads a reason; nil if this version does not know the code, or if the values do not fit the code.
   package init?(_ coded: CodedReason) {
     var values = CodedReason.Reader(coded.values)
     do throws(CodedReason.Unknown) {

@@ -146,6 +146,6 @@ extension Reason {
 }
 
 extension Phrase.StringInterpolation {
-  /// Another reason within a sentence, which is translated with it.
+  /// Another reason within a sentence, translated together with the sentence.
   mutating func appendInterpolation(_ reason: Reason) { appendInterpolation(reason.phrase) }
 }

@@ -127,12 +127,12 @@ public indirect enum Reason: Hashable, Sendable {
     }
   }
 
-  /// This and the reasons that it is made of.
+  /// This reason and its parts.
   public var all: [Reason] {
     let parts = coded.values.compactMap { if case .reason(let part) = $0 { Reason(part) } else { nil } }
     return [self] + parts.flatMap(\.all)
   }
 
-  /// Whether this or a part of it is `reason`.
+  /// Whether this reason or a part of it is `reason`.
   public func contains(_ reason: Reason) -> Bool { all.contains(reason) }
 }

@@ -107,7 +107,7 @@ public final class Vault {
 
   /// A vault in memory only, unlocked for good, with one collection.
   ///
-  /// - Parameter last: the numbers of its items begin after this number.
+  /// - Parameter last: the vault's item numbers begin after this number.
   public convenience init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
     self.init(.memory)
     do {
@@ -142,7 +142,7 @@ public final class Vault {
   /// The folder of the vault.
   public var path: String { place.path }
 
-  /// The keybag, as far as it can be read.
+  /// The keybag, as far as this version can read it.
   public var keybag: Keybag? { keybagFile.keybag }
 
   /// The healing of the keybag; nil after the end of the session in which it was announced.
@@ -169,7 +169,7 @@ public final class Vault {
   /// Whether the database is open, so that the vault's content is known.
   public var hasDatabase: Bool { database.store != nil }
 
-  /// Reads the files again, if they were missing or damaged. An open database stays as it is.
+  /// Reads the files again, if these were missing or damaged. An open database stays as it is.
   public func refresh() { refresh(waiting: 0) }
 
   /// - Parameter time: how long to wait for another process that writes the vault's files if healing must be finished, in

@@ -29,7 +29,7 @@ final class Archive {
   let prompt: UInt64
   let connection: any PromptConnection
   private(set) var work = Work.waiting
-  /// Ends the work if its client is silent for too long, because no other client can make or restore a backup meanwhile.
+  /// Ends the work if the client is silent for too long, because no other client can make or restore a backup meanwhile.
   var limit: EventSource?
 
   static let silenceLimit = Duration.seconds(60)

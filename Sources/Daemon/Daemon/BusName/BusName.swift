@@ -4,7 +4,7 @@ import LatchkeySystemd
 /// free. If the former daemon left a place in the queue, the daemon takes the name from there.
 final class BusName {
   let name: String
-  /// The consequence if another program owns it, for a person.
+  /// The consequence if another program owns the name, for a person.
   private let consequence: String
   private let place: NamePlace?
   private weak var bus: Bus?

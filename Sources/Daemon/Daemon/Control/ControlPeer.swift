@@ -41,7 +41,7 @@ final class ControlPeer: PromptConnection {
   /// Whether the helper may still have a password or keys in memory, because it began to work and has not ended.
   private(set) var hasDerived = false
   let begun = ContinuousClock.now
-  /// Whether its keys may lift a lock.
+  /// Whether the connection's keys may lift a lock.
   var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false

@@ -54,7 +54,7 @@ final class ControlServer {
     source?.pause()
   }
 
-  /// Ends helpers that work on a password, and they erase their memory. Helpers that have handed over their keys end by themselves.
+  /// Has helpers that work on a password end. They erase their memory. Helpers that have handed over their keys end by themselves.
   ///
   /// - Parameter gone: called once, now or soon: when all helpers have ended, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {

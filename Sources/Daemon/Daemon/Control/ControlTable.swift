@@ -7,7 +7,7 @@ import LatchkeySessionState
 struct ControlTable {
   /// The handler of one message.
   struct Row {
-    /// Whether a helper goes on with its work on a password while it sends this message.
+    /// Whether a helper that sends this message goes on with its work on a password.
     let keepsDeriving: Bool
     let serve: (consuming ArrivedPacket, ControlPeer) -> Void
   }

@@ -28,7 +28,7 @@ final class HistoryService {
   private let presence: BusPresence
   private let upkeep: VaultUpkeep
   private unowned let observer: any KeyObserver
-  /// The work under way, and its client.
+  /// The work under way, and the client that wants it.
   private var work: Work?
   private weak var peer: ControlPeer?
   private var isWalkOver = false

@@ -31,7 +31,7 @@ final class FormerPasswordNotice {
   /// Shows the notification on this connection from now on.
   func use(_ bus: Bus) { notification.use(bus) }
 
-  /// Shows the notification, unless it was shown in this session.
+  /// Shows the notification, unless this session has shown it.
   func want(isOpen: Bool) {
     guard !wasSaid else { return }
     notification.show(isOpen ? Self.openMessage : Self.message) { [weak self] in self?.wasSaid = true }

@@ -7,13 +7,13 @@ enum FormerStore: String, CaseIterable {
   case kwallet
   case oo7
 
-  /// The name by which people know it.
+  /// The name by which people know the former store.
   var title: String { self == .kwallet ? "KWallet" : rawValue }
 
-  /// The command that imports its secrets.
+  /// The command that imports the store's secrets.
   var command: String { "latchkey import \(rawValue)" }
 
-  /// The place where that command finds its files. `XDG_DATA_HOME` does not count, as for the vault's own folder.
+  /// The place where that command finds the store's files. `XDG_DATA_HOME` does not count, as for the vault's own folder.
   private var place: (folder: String, ending: String) {
     switch self {
     case .gnomeKeyring: ("keyrings", ".keyring")

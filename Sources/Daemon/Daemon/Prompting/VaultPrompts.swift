@@ -87,7 +87,7 @@ final class VaultPrompts: PromptQueueDelegate {
 
   /// The prompt on a connection has ended.
   ///
-  /// - Parameter end: nil if only its connection ended.
+  /// - Parameter end: nil if only the prompt's connection ended.
   func ended(on connection: any PromptConnection, _ end: PromptEnd?) {
     queue.ended(on: connection, end)
     archives.ended(on: connection)

@@ -150,8 +150,8 @@ final class DeviceOpening {
     }
   }
 
-  /// Waits for the service before it asks, because the service must be started in most cases. At a login there is much other work,
-  /// which would break off a request to a service that is still starting.
+  /// Waits for the service before the question, because the service must be started in most cases. At a login there is much other
+  /// work, which would break off a request to a service that is still starting.
   ///
   /// - Parameter wait: the number of the helper that waits; nil at its first try.
   private func trySecret(

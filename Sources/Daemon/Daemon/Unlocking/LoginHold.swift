@@ -8,8 +8,8 @@ import LatchkeySystemd
 /// word is answered before the daemon hears that word. A hold keeps no key in memory longer. A hold begins only while the keys that
 /// a lock erases are not in memory. logind's words come by another connection.
 ///
-/// Any process of the user can say that it is a helper, and so bring a hold about. A hold has its limit, and requests that came
-/// during a hold are answered before the next one begins.
+/// Any process of the user can say that it is a helper, and so cause a hold. A hold has its limit, and requests that came during a
+/// hold are answered before the next one begins.
 final class LoginHold {
   private let loop: EventLoop
   private let presence: BusPresence

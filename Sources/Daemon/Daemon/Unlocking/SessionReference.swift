@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeySessionState
 
-/// The session's state, as far as the daemon knows it already.
+/// The session's state, as far as the daemon knows the state already.
 final class SessionReference {
   var watch: SessionWatch?
   private let unknown = SessionMachine(uid: getuid())

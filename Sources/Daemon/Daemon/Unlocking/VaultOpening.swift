@@ -18,7 +18,7 @@ private final class ArrivedKeys {
   let lockedExplicitly: Set<Int64>?
   /// When the keys' password was given. The keys may wait, and a collection or item that is locked meanwhile stays locked.
   let given: UInt64
-  /// Whether a finger brought them back, and no password.
+  /// Whether a finger brought the keys back, and no password.
   let isOfFinger: Bool
 
   init(
@@ -252,8 +252,8 @@ final class VaultOpening {
   /// Takes the keys that a finger at the locked screen opened again. They need the same checks as a password's keys, because the
   /// files may have been replaced behind the lock.
   ///
-  /// - Parameter moment: when the device key service released them, in microseconds since the machine started. The locker may go
-  ///   before this program hears of either.
+  /// - Parameter moment: when the device key service released the keys, in microseconds since the machine started. The locker may
+  ///   go before this program hears of either.
   private func reopen(_ opened: consuming CoveredTiers.Opened, at moment: UInt64) {
     device.refresh()
     finger.follow()

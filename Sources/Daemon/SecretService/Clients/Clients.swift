@@ -5,7 +5,7 @@ protocol ClientObserver: AnyObject {
   func clientVanished(_ client: String)
 }
 
-/// The clients that own something here, which ends when they are gone.
+/// The clients that own something here. A client's things end when the client is gone.
 final class Clients {
   private let bus: Bus
   private var slots: [String: BusSlot] = [:]

@@ -63,7 +63,7 @@ final class CollectionCalls {
       let (vault, id) = tree.holder(present)
       if let label {
         try BusError.vault { () throws(VaultError) in
-          // A client that only looks for its collection names the present label.
+          // A client that only looks for a collection names the present label.
           if try vault.collections.info(of: id).label == label { return }
           try vault.collections.checkMayChange(id)
           try vault.collections.setLabel(of: id, label)

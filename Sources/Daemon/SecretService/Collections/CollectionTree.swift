@@ -125,7 +125,7 @@ final class CollectionTree {
 
   /// Empties the collection in memory: the session is over.
   ///
-  /// - Returns: the items that it had.
+  /// - Returns: the items that the session collection had.
   func endSession() -> [ItemPlace] {
     let place = sessionPlace
     var ended: [ItemPlace] = []
@@ -147,6 +147,6 @@ final class CollectionTree {
 struct ItemPlace: Hashable {
   let collection: CollectionPlace
   let id: Int64
-  /// The path with its collection's number, which reveals no label.
+  /// The path with the collection's number, which reveals no label.
   var numberPath: String { collection.numberPath + "/\(id)" }
 }

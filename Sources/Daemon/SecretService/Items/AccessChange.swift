@@ -9,7 +9,7 @@ final class AccessChange {
   let control: AccessControl
   /// The item's present requirements.
   let present: AccessControl
-  /// Another class; nil for the one it has.
+  /// Another class; nil to keep the present one.
   let accessibility: AccessibilityClass?
   /// Whether a person chooses a passphrase for the item.
   let needsNewPassphrase: Bool

@@ -43,7 +43,7 @@ final class AccessGrants {
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
 
-  /// How long a client has to use its grant.
+  /// How long a client may use a grant.
   private static let lifetime = Duration.seconds(60)
   /// The longest time in which a client may read again without asking, in seconds.
   static let longestReuse: UInt32 = 300
@@ -62,7 +62,7 @@ final class AccessGrants {
   /// Lets `client` use the item of the grant: once, or read it for so many seconds.
   func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
     let key = Key(item: grant.item, client: client)
-    // Without a timer there is no grant, because it would have no end.
+    // Without a timer there is no grant, because a grant would then have no end.
     let time = reuse == 0 ? AccessGrants.lifetime : .seconds(Int64(reuse))
     let end = try? loop.addTimer(after: time) { [weak self] in self?.entries[key] = nil }
     guard let end else { return }

@@ -14,9 +14,9 @@ struct ItemToCreate {
   let unique: [String: String]?
   /// When another program stored the item, and last changed it.
   let times: ItemTimes
-  /// The fingers that it must remember.
+  /// The fingers that the item must remember.
   var fingers: FingerSet?
-  /// The bytes that it holds while it waits: its secret and its metadata.
+  /// The bytes that the waiting item holds: its secret and its metadata.
   let size: Int
 
   init(
@@ -32,7 +32,7 @@ struct ItemToCreate {
   /// The item's requirements.
   var access: AccessControl { control.access ?? .none }
 
-  /// Everything of it but its secret.
+  /// Everything of the item but its secret.
   var metadata: ItemMetadata {
     ItemMetadata(
       label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue,

@@ -42,7 +42,7 @@ final class ItemObject {
         .init("SetSecret", input: [.init("(oayays)", "secret")], flags: .sensitive, handler: setSecret),
       ],
       properties: [
-        // StateAnnouncer announces it to the clients that have read it.
+        // StateAnnouncer announces this property to the clients that have read it.
         .init("Locked", "b", flags: .emitsChange, getter: locked),
         .init("Attributes", "a{ss}", flags: .emitsChange, getter: attributes, setter: setAttributes),
         .init("Label", "s", flags: .emitsChange, getter: label, setter: setLabel),

@@ -81,7 +81,7 @@ final class PendingWrites {
     let held = fingerWaits.compactMap { wait in
       wait.size.map { (bytes: $0, owner: wait.call.sender) }
     }
-    // The number of these has a limit of its own.
+    // The number of these writes has its own limit.
     let written = verificationWaits.reduce(size) { $0 + $1.size }
     let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
     let bytes = {
@@ -123,7 +123,7 @@ final class VerificationWait {
   /// The size of the write, in bytes.
   let size: Int
   let call: MethodCall
-  /// Writes it.
+  /// Writes the item.
   let write: () throws(BusError) -> Void
 
   init(_ size: Int, _ call: MethodCall, write: @escaping () throws(BusError) -> Void) {
@@ -139,7 +139,7 @@ final class FingerWait {
   /// The size of the item to store, in bytes; nil if there is none.
   let size: Int?
   let call: MethodCall
-  /// Stores it.
+  /// Stores the item.
   let proceed: (FingerSet) throws(BusError) -> Void
 
   init(_ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void) {

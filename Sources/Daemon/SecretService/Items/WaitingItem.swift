@@ -7,7 +7,7 @@ final class WaitingItem {
   let new: ItemToCreate
   /// The question to the person, for this item alone.
   let question: Question
-  /// The person's answers for the item that it replaces.
+  /// The person's answers for the replaced item.
   let granted: AccessGrant?
   /// The item's path, once the item is stored.
   var stored: ItemPlace?

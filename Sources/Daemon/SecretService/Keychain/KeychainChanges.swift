@@ -54,7 +54,7 @@ final class KeychainChanges {
     }
   }
 
-  /// Refuses an item that lacks the attributes which it alone may have.
+  /// Refuses an item that lacks the attributes which only this item may have.
   private func checkHas(_ attributes: [String: String], _ unique: [String: String]) throws(BusError) {
     guard unique.allSatisfy({ attributes[$0.key] == $0.value }) else {
       throw .invalidArguments("the item lacks an attribute that no other item may have")
@@ -66,7 +66,7 @@ final class KeychainChanges {
     let item: ItemPlace
     let update: ItemUpdate
 
-    /// The bytes of its label and attributes.
+    /// The bytes of the item's label and attributes.
     var size: Int {
       ItemMetadata(label: update.label ?? "", attributes: update.attributes ?? [:], contentType: "").size
     }

@@ -10,6 +10,6 @@ public enum PortalCollection {
   /// The collection's number; nil before the first secret, and while aliases cannot be read.
   public static func id(in vault: Vault) -> Int64? { try? vault.collections.alias(alias) }
 
-  /// The reason why it cannot have a passphrase.
+  /// The reason why the collection cannot have a passphrase.
   public static let takesNoPassphrase = Reason.service(.portalTakesNoPassphrase)
 }

@@ -98,7 +98,7 @@ final class PortalObject {
     end(key, .cancelled)
   }
 
-  /// - Parameter isLate: whether only its time limit is over, so that a prompt stays for the person.
+  /// - Parameter isLate: whether only the request's time limit is over, so that a prompt stays for the person.
   private func end(_ key: PortalRequest.Key, _ response: PortalRequest.Response, isLate: Bool = false) {
     guard let request = requests.removeValue(forKey: key) else { return }
     request.end(response)
@@ -114,7 +114,7 @@ final class PortalObject {
 
   /// Removes the requests of a client that is gone, or of all.
   ///
-  /// - Returns: their places in the queue, which they leave.
+  /// - Returns: the places in the queue that the client's requests leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
     let gone = requests.values.filter { client == nil || $0.key.owner == client }
     for request in gone { requests[request.key] = nil }
@@ -186,11 +186,11 @@ final class PortalObject {
     } catch { end(key, .other) }
   }
 
-  /// Whether a login or unlock can fix it.
+  /// Whether a login or unlock can fix the error.
   private func isForWantOfKeys(_ error: VaultError) -> Bool {
     switch error {
     case .isLocked, .notCreated: true
-    // Without its device's index key the vault cannot even be searched, until tier key C brings it.
+    // Without the device's index key the vault cannot even be searched. Tier key C brings that key.
     case .unavailable: !vault.hasKey(.afterFirstUnlock)
     default: false
     }

@@ -38,7 +38,7 @@ final class PortalRequest {
   var ticket: PromptTicket?
   private let call: MethodCall
   private var outlet: Outlet?
-  /// The secret that is being written, once it was found.
+  /// The secret, once it was found and is being written.
   private var secret: OpenedSecret?
   private var written = 0
   private var deadline: EventSource?
@@ -54,8 +54,8 @@ final class PortalRequest {
 
   deinit { release() }
 
-  /// The loop drops the descriptor before it is closed. Otherwise the kernel would go on reporting its file, which the application
-  /// has too.
+  /// The loop drops the descriptor before the descriptor is closed. Otherwise the kernel would go on reporting its file, which the
+  /// application has too.
   private func release() {
     (deadline, room) = (nil, nil)
     (outlet, secret) = (nil, nil)

@@ -7,7 +7,7 @@ import LatchkeySystemd
 final class Prompt {
   /// The request behind a prompt.
   enum Purpose {
-    /// To unlock these paths, as the client named them.
+    /// To unlock these paths, in the form that the client gave.
     case unlock([String])
     /// To store an item that waits for a passphrase.
     case store(WaitingItem)
@@ -31,14 +31,14 @@ final class Prompt {
 
   let path: String
   let number: UInt64
-  /// The unique bus name of its client.
+  /// The unique bus name of the prompt's client.
   let owner: String
   let purpose: Purpose
   var phase = Phase.new
   var isNew: Bool { if case .new = phase { true } else { false } }
   /// The prompt's place in the queue, while a person is asked.
   var ticket: PromptTicket?
-  /// Ends it if its client never asks, because the requests behind it should not wait for long.
+  /// Ends the prompt if its client never asks: the requests behind the prompt should not wait for long.
   var unusedEnd: EventSource?
   /// The item that waits for a passphrase, if there is one.
   var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
@@ -52,14 +52,14 @@ final class Prompt {
     }
     return if case .vault(let id) = place { id } else { nil }
   }
-  /// Whether a request waits in it that must not survive a lock.
+  /// Whether a request that must not survive a lock waits in the prompt.
   var endsAtLock: Bool {
     switch purpose {
     case .unlock, .create, .password: false
     case .store, .change: true
     }
   }
-  /// Whether a request about this item waits in it, which must not survive a lock of the item.
+  /// Whether a request about this item waits in the prompt. Such a request must not survive a lock of the item.
   func waits(forItem id: Int64) -> Bool {
     switch purpose {
     case .unlock, .create, .password: return false
@@ -71,13 +71,13 @@ final class Prompt {
   }
   /// The questions that were asked already. No question is asked a second time.
   var asked: Set<Question> = []
-  /// The passphrase of the item, which its client gave; until it is completed.
+  /// The item's passphrase that the client gave; kept until the prompt is completed.
   var given: GivenPassphrase?
-  /// Whether its client is told how it ended.
+  /// Whether the client is told how the prompt ended.
   var tellsOutcome = false
   /// The end of the last question, or the reason why the prompt was withdrawn.
   var lastEnd: PromptEnd?
-  /// Whether its last question ended because too many answers were wrong, so that nobody is asked for a while.
+  /// Whether the prompt's last question ended because too many answers were wrong, so that nobody is asked for a while.
   var isPaused = false
 
   init(path: String, number: UInt64, owner: String, purpose: Purpose) {
@@ -98,7 +98,7 @@ final class Prompt {
     }
   }
 
-  /// Whether the prompt gave its collection another passphrase.
+  /// Whether the prompt gave the collection another passphrase.
   func hasChangedPassword(of id: Int64) -> Bool {
     asked.contains(.newPassphrase(id)) && lastEnd == .granted
   }

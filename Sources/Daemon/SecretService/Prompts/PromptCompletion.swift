@@ -41,7 +41,7 @@ final class PromptCompletion {
     emit(prompt, isDone: path != nil, "o") { $0.appendObjectPath(path ?? ObjectPath.none) }
   }
 
-  /// - Parameter isDone: whether the client has what it wanted.
+  /// - Parameter isDone: whether the client got the thing it wanted.
   private func emit(
     _ prompt: Prompt, isDone: Bool, _ type: String, _ result: (inout MessageWriter) -> Void
   ) {

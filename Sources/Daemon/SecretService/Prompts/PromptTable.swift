@@ -43,7 +43,7 @@ final class PromptTable {
     return prompt
   }
 
-  /// The prompt at the path of a call, if its client has not asked yet.
+  /// The prompt at the path of a call, if the client has not asked yet.
   func new(_ call: MethodCall) throws(BusError) -> Prompt {
     let prompt = try own(call)
     guard prompt.isNew else { throw .alreadyExists("that prompt is being answered already") }
@@ -99,7 +99,7 @@ final class PromptTable {
 
   /// Removes the prompts of a client that is gone, or of all.
   ///
-  /// - Returns: their places in the queue, which they leave.
+  /// - Returns: the places in the queue that the client's prompts leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
     let gone = prompts.values.filter { client == nil || $0.owner == client }
     for prompt in gone { prompts[prompt.path] = nil }

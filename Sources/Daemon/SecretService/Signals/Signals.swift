@@ -43,7 +43,7 @@ final class Signals {
 
   /// Followed by ``collectionsChanged()``, after the reply.
   func collectionDeleted(_ place: CollectionPlace) {
-    // The collection's name is gone with it.
+    // The collection's name went with the collection.
     let path = toldPaths.removeValue(forKey: place) ?? tree.path(of: place)
     emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", path)
   }

@@ -97,7 +97,7 @@ final class StateAnnouncer {
     return true
   }
 
-  /// Tells a client before its present answer, because libsecret reads the secrets only of items that it believes unlocked.
+  /// Tells a client before the present answer, because libsecret reads the secrets only of items that it believes unlocked.
   func tell(_ paths: [String], to client: String) {
     for path in paths {
       if case .item(_, let item) = ObjectPath(path) { tell(item, to: client) }
@@ -111,7 +111,7 @@ final class StateAnnouncer {
     tell(found.map(\.path), to: client)
   }
 
-  /// Tells a client the changes of an item since its last news.
+  /// Tells a client the changes of an item since the client's last news.
   func tell(_ item: Int64, to client: String) {
     guard let before = known.knowledge(of: item, by: client) else { return }
     guard let readability = try? vault.reader.readability(ofItem: item) else { return known.forget(item, by: client) }

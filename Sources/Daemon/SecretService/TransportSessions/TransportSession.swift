@@ -11,7 +11,7 @@ final class TransportSession {
   static let plain = "plain"
 
   let path: String
-  /// The unique bus name of its client.
+  /// The unique bus name of the session's client.
   let owner: String
   /// Nil for `plain`.
   private let cipher: SessionCipher?

@@ -27,7 +27,8 @@ struct PasswordRepair {
     }
     guard try written.recognises(try reopened.tiers()), try written.recognises(try opened.tiers())
     else { throw KeybagError.damaged }
-    // The keybag changes only if its keys open the database. Somebody could have written a keybag together with keys of their own.
+    // The keybag changes only if its new keys open the database. Somebody could have written a keybag together with keys of their
+    // own.
     let result = try run.daemon.deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     do throws(KeybagError) { try run.keybags.add(next.protectors[0], by: opened) } catch {
@@ -38,7 +39,7 @@ struct PasswordRepair {
     return .unlocked
   }
 
-  /// Tries a recovery code first: its check characters tell a code, and it needs no Argon2id.
+  /// Tries a recovery code first: check characters tell a code from a password, and a code needs no Argon2id.
   func openByFormer(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened {
     if keybag.recoveryCodeCreated != nil, let code = try? RecoveryCode(typed: run.request.second) {
       do throws(KeybagError) { return try keybag.open(code: code) } catch {

@@ -30,7 +30,7 @@ struct Recovery {
     return .unlocked
   }
 
-  /// The daemon's answer to the keys if it did not take them.
+  /// The daemon's answer if it did not take the keys.
   private func failure(
     of opened: borrowing Keybag.Opened, at daemon: borrowing ControlClient
   ) throws -> DeriveResult? {

@@ -35,7 +35,7 @@ enum SecurityKeyRequest {
     return (name, Array(bytes.dropFirst(Int(length) + 1)))
   }
 
-  /// The names in a request: a key's name, and its new name if there is one.
+  /// The names in a request: a key's name, and its new name, if the request has one.
   static func names(of request: borrowing DeriveRequest) throws -> (String, String) {
     let (name, rest) = try nameAndRest(request.second.bytes.withUnsafeBytes { Array($0) })
     guard let other = String(validating: rest, as: UTF8.self) else { throw Malformed() }

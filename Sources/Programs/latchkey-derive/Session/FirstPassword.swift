@@ -36,7 +36,7 @@ struct FirstPassword {
       // without protection for ever.
       let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
       try run.keybags.replace(opened.keybag, with: kept)
-      // The daemon reads the keybag again when it is asked for its status.
+      // The daemon reads the keybag again when somebody asks for the daemon's status.
       _ = try? daemon.ask(GetStatus(), until: run.daemon.deadline())
       return .tooManyEpochs
     }

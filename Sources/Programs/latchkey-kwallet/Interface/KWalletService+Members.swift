@@ -217,7 +217,7 @@ extension KWalletService {
     return quietly(nil) { () throws(BusError) in try store.entry(key, in: folder, of: wallet) }
   }
 
-  /// The same with its secret, if it is of that kind; nil if it is of another one.
+  /// The same entry with its secret; nil if the entry is of another kind.
   private func opened(
     _ key: ExactName, in folder: ExactName, of wallet: ExactName?, _ kind: WalletContent.Kind? = nil
   ) -> WalletStore.Entry? {
@@ -351,7 +351,7 @@ extension KWalletService {
 
   /// The rest of a call that writes bytes.
   ///
-  /// - Parameter kind: nil if the call names it.
+  /// - Parameter kind: nil if the call names the kind.
   private func write(_ call: MethodCall, _ kind: WalletContent.Kind?) throws(BusError) {
     let message = call.message
     let handle = try message.readInt32()

@@ -272,7 +272,7 @@ final class KWalletService {
     let entries = try store.entries(of: wallet, folder: folder, name: name)
     guard !entries.isEmpty else { return try has(folder, in: wallet) ? -3 : 0 }
     try erase(entries, of: wallet)
-    // The folder stays until it is removed.
+    // The folder stays until somebody removes it.
     _ = emptyFolders.insert(folder, in: wallet)
     signals.emit("folderUpdated", wallet, folder)
     signals.emit("entryDeleted", wallet, folder, name)

@@ -39,8 +39,8 @@ final class VaultLink {
 
   // MARK: - calls
 
-  /// Runs work with the connection, which is created if it is missing. If the vault's program ended meanwhile, as by a crash, the
-  /// work runs again with the next one.
+  /// Runs work with the connection, which is made first if it is missing. If the vault's program ended meanwhile, as by a crash,
+  /// the work runs again with the next one.
   func with<Value>(
     _ body: (ServiceConnection) throws(BusError) -> Value
   ) throws(BusError) -> Value {
@@ -189,9 +189,9 @@ final class VaultLink {
   /// Makes the vault ask the person, and reports the end.
   ///
   /// - Parameters:
-  ///   - reason: its purpose, in words for the person.
+  ///   - reason: the purpose, in words for the person.
   ///   - window: the window of the program that waits; empty for none.
-  /// - Returns: its number, by which it can be withdrawn.
+  /// - Returns: the number by which the work can be withdrawn.
   func perform(
     _ path: String, reason: String, window: String, ended: @escaping (Ending) -> Void
   ) throws(BusError) -> UInt64 {

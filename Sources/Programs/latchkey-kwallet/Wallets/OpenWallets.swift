@@ -2,7 +2,7 @@
 struct OpenWallets {
   /// A program's use of a wallet, by the name that the program gave itself.
   private struct Use {
-    /// How often it opened the wallet, by bus connection; the empty name stands for any connection.
+    /// How often the program opened the wallet, by bus connection; the empty name stands for any connection.
     var counts: [String: Int] = [:]
   }
 
@@ -44,7 +44,7 @@ struct OpenWallets {
   /// The programs that use a wallet.
   func programs(of handle: Int32) -> [ExactName] { (wallets[handle]?.uses.keys).map { $0.sorted() } ?? [] }
 
-  /// Whether a connection has a use that ends with it.
+  /// Whether a connection has a use that ends with the connection.
   func isUsed(by connection: String) -> Bool {
     wallets.values.contains { $0.uses.values.contains { $0.counts[connection] != nil } }
   }
@@ -52,7 +52,7 @@ struct OpenWallets {
   /// Opens a wallet for a program.
   ///
   /// - Parameter connection: the connection that ends this use; empty if the use stays.
-  /// - Returns: nil if too many programs have it open. A program chooses its name, and may change it at each call.
+  /// - Returns: nil if too many programs have the wallet open. A program chooses its name, and may change it at each call.
   mutating func open(
     _ name: ExactName, for program: ExactName, on connection: String
   ) -> (handle: Int32, isNew: Bool)? {
@@ -77,7 +77,7 @@ struct OpenWallets {
 
   /// Ends one use of a wallet by a program. A use of the connection goes first, then a use without a connection.
   ///
-  /// - Returns: nil if the program does not use it.
+  /// - Returns: nil if the program does not use the wallet.
   mutating func endUse(of handle: Int32, by program: ExactName, on connection: String) -> Bool {
     guard wallets[handle]?.uses[program] != nil else { return false }
     for key in [connection, ""] {
@@ -96,7 +96,7 @@ struct OpenWallets {
 
   /// A connection is gone, and its uses end.
   ///
-  /// - Returns: the wallets that it used.
+  /// - Returns: the wallets that the connection used.
   mutating func endUses(on connection: String) -> [Int32] {
     var used: [Int32] = []
     for (handle, wallet) in wallets {
@@ -109,7 +109,7 @@ struct OpenWallets {
     return used
   }
 
-  /// Closes a wallet if nobody uses it, or if `force` is set.
+  /// Closes a wallet if no program uses it, or if `force` is set.
   mutating func close(_ handle: Int32, force: Bool, leavesOpen: Bool) -> Closing {
     guard let wallet = wallets[handle] else { return .notOpen }
     guard force || (wallet.uses.isEmpty && !leavesOpen) else { return .stays }

@@ -9,7 +9,7 @@ final class WalletOpenings {
     let program: ExactName
     /// The client's connection to the bus.
     let connection: String
-    /// Whether its use of the wallet ends with the connection.
+    /// Whether the client's use of the wallet ends with the connection.
     let endsWithConnection: Bool
     /// The client's window; empty for none.
     let window: String

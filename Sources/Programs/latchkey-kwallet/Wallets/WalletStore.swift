@@ -9,7 +9,7 @@ import LatchkeySystemd
 final class WalletStore {
   /// The place of a wallet.
   enum FoundWallet {
-    /// Its collection, which is unlocked.
+    /// The wallet's collection, which is unlocked.
     case open(String)
     /// The object that must be unlocked first.
     case locked(String)
@@ -23,7 +23,7 @@ final class WalletStore {
     case base64
     case binary
 
-    /// KWallet's number for it.
+    /// KWallet's number for the kind.
     var kind: WalletContent.Kind {
       switch self {
       case .plaintext: .password
@@ -33,20 +33,20 @@ final class WalletStore {
     }
   }
 
-  /// An entry, and its secret if the vault returned it.
+  /// An entry, and its secret if the vault returned the secret.
   struct Entry {
     let path: String
     let identifier: [UInt8]
     let folder: ExactName
     let name: ExactName
     let form: Form
-    /// Whether its secret can be read now.
+    /// Whether the entry's secret can be read now.
     let isReadable: Bool
     var secret: Secret?
   }
 
   private let link: VaultLink
-  /// The collections of wallets, as far as they are known.
+  /// The collections of wallets, as far as this program knows them.
   private var places: [ExactName: String] = [:]
   private var placesGeneration = 0
   private var known = KnownEntries()
@@ -80,7 +80,7 @@ final class WalletStore {
     return found
   }
 
-  /// One collection; nil if it is gone.
+  /// One collection; nil if the collection is gone.
   private func collection(_ path: String, _ vault: ServiceConnection) throws(BusError) -> Collection? {
     var label: ExactName?
     var isLocked = false
@@ -294,7 +294,7 @@ final class WalletStore {
     return opened
   }
 
-  /// One item of an answer, if it is an entry of this collection.
+  /// One item of an answer, if the item is an entry of this collection.
   private static func entry(_ item: Message, _ home: String) throws(BusError) -> Entry? {
     let path = try item.readObjectPath()
     let identifier = try item.withBytes { Array($0) }
@@ -406,7 +406,7 @@ final class WalletStore {
   func rename(_ same: [Entry], to name: ExactName, in wallet: ExactName) throws(BusError) {
     guard let entry = same.first else { return }
     try checkAreReadable(same)
-    // These go first, because after a failure none of them may appear under the old name.
+    // These are deleted first: after a failure no entry may appear under the old name.
     try delete(same.dropFirst())
     try update(
       entry.path, label: "\(entry.folder.text)/\(name.text)",

@@ -8,7 +8,7 @@ import LatchkeySystemd
 final class AgentConnection {
   /// The program at the other end.
   let peer: LocalSocket.Peer
-  /// The sessions of ssh that it was bound to.
+  /// The ssh sessions to which the connection was bound.
   var bindings = SessionBindings()
 
   /// After so many requests, the other clients get their turn.

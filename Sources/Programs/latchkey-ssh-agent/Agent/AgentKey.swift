@@ -4,7 +4,7 @@ import LatchkeySSHProtocol
 struct AgentKey {
   /// The item's object.
   let path: String
-  /// Whether `ssh-add` brought it, so that it ends with the session.
+  /// Whether `ssh-add` brought the key. Such a key ends with the session.
   let isOfSession: Bool
   let item: KeyItem
   let comment: String

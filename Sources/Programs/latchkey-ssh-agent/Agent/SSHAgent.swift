@@ -43,7 +43,7 @@ final class SSHAgent {
   /// - Parameters:
   ///   - listener: a local socket of streams that listens.
   ///   - program: the program that asks the person.
-  ///   - arguments: its arguments.
+  ///   - arguments: the program's arguments.
   ///   - providers: the libraries that may use security keys, besides OpenSSH's own.
   init(
     listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String], providers: ProviderList
@@ -98,7 +98,7 @@ final class SSHAgent {
         handle(message, of: connection)
       } ended: { [unowned self] connection in
         if let signing = signings[ObjectIdentifier(connection)] { withdraw(signing) }
-        // The connection is in its own handler, so it is kept until that has ended.
+        // The connection's own handler runs, so the connection is kept until that handler has ended.
         ended.append(connections.removeValue(forKey: ObjectIdentifier(connection)))
         cleaner?.resume()
       }
@@ -146,7 +146,7 @@ final class SSHAgent {
       case .addConstrained: try add(body.bytes, &reader, isConstrained: true, connection)
       case .removeIdentity: try remove(try reader.octets(body.bytes), connection)
       case .removeAllIdentities: try removeAll(connection)
-      // Another machine can neither lock the agent nor unlock it.
+      // Another machine can neither lock nor unlock the agent.
       case .lock where connection.bindings.isForwarded, .unlock where connection.bindings.isForwarded:
         connection.answer(.failure)
       case .lock:
@@ -372,7 +372,7 @@ final class SSHAgent {
     }
   }
 
-  /// Signs, if it has its turn or needs none.
+  /// Signs, if the signature has its turn or needs none.
   private func begin(_ signing: Signing) {
     guard let turn = signing.turn else { return finish(signing) }
     signings[ObjectIdentifier(signing.connection)] = signing
@@ -460,7 +460,7 @@ final class SSHAgent {
     ) { [unowned self] signature in
       touching = nil
       signing.cancel = {}
-      // The key may have been removed meanwhile, or its time may be over.
+      // The key may have been removed meanwhile, or the key's time may be over.
       let isThere = (try? present())?.keys.contains { $0.path == signing.key.path } ?? false
       guard let signature, isThere, !signing.isOutdated else { return fail(signing) }
       succeed(signing, signature)
@@ -474,7 +474,7 @@ final class SSHAgent {
     touch.begin()
   }
 
-  /// Makes the vault ask for the item's requirements, as its own programs do.
+  /// Makes the vault ask for the item's requirements, as the vault's own programs do.
   private func unlock(for signing: Signing) {
     signings[ObjectIdentifier(signing.connection)] = signing
     let wording = wording(of: signing)

@@ -92,7 +92,7 @@ struct FilePassphrase {
     return true
   }
 
-  /// Writes a line to standard output, and closes it.
+  /// Writes a line to standard output, and closes standard output.
   private static func write(_ answer: RawSpan) -> Bool {
     let output = FileDescriptor(owning: STDOUT_FILENO)
     return (try? output.writeAll(answer)) != nil && (try? output.writeAll(([0x0a] as [UInt8]).span.bytes)) != nil

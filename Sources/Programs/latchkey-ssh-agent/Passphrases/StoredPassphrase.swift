@@ -20,9 +20,9 @@ struct StoredPassphrase {
     attributes = ["xdg:schema": "org.freedesktop.Secret.Generic", "unique": "ssh-store:\(file.path)"]
   }
 
-  /// Reads it. A locked vault asks the person first.
+  /// Reads the passphrase. A locked vault asks the person first.
   ///
-  /// - Returns: nil if there is none, or it stays locked.
+  /// - Returns: nil if there is none, or if the item stays locked.
   func read() -> Secret? {
     do throws(BusError) {
       let found = try connection.call(ServiceConnection.root, ServiceConnection.service, "SearchItems") {
@@ -73,7 +73,7 @@ struct StoredPassphrase {
     return withExtendedLifetime(slots) { outcome ?? false }
   }
 
-  /// Stores it, and replaces a former one. A locked vault accepts it, too.
+  /// Stores a passphrase, and replaces a former one. A locked vault accepts it, too.
   func store(_ passphrase: RawSpan) -> Bool {
     do {
       let secret = Secret(try SecureBytes(copying: passphrase), contentType: "text/plain")

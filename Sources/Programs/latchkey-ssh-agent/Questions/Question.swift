@@ -13,7 +13,7 @@ final class Question {
     case host
     /// The PIN of a security key, which the program writes to its standard output.
     case pin
-    /// A notice: the person reads it until the program must end.
+    /// A notice, which the person may read until the program must end.
     case notice
   }
 
@@ -192,7 +192,7 @@ final class QuestionQueue {
       }
     }
     question.end(status == 0)
-    // The host knows when the person said yes to its request. It gets no second key press from the same moment.
+    // The host knows when the person said yes to the host's request. It gets no second key press from the same moment.
     if waiting.first?.text.kind == .host { quiet?.rearm(after: QuietTime.unanswered) }
     begin()
   }

@@ -94,7 +94,7 @@ struct SignatureWording {
       terminal: asker.terminal, kind: .notice)
   }
 
-  /// The words when a security key needs its PIN.
+  /// The words when a security key needs a PIN.
   var pin: Question.Text {
     Question.Text(
       message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detailOfProgram,

@@ -10,7 +10,7 @@ final class StartedProgram {
   private var limit: EventSource?
   private var ended: (() -> Void)?
 
-  /// - Parameter ended: called once, after its end.
+  /// - Parameter ended: called once, after the program's end.
   init(_ child: ChildProcess, loop: EventLoop, ended: @escaping () -> Void) throws(SystemdError) {
     self.child = child
     self.loop = loop
@@ -32,12 +32,12 @@ final class StartedProgram {
     ended?()
   }
 
-  /// Kills it after some time.
+  /// Kills the program after some time.
   func kill(after delay: Duration) {
     limit = try? loop.addTimer(after: delay) { [child] in child.send(SIGKILL) }
   }
 
-  /// Kills it now.
+  /// Kills the program now.
   func kill() { child.send(SIGKILL) }
 
   /// Sends the program a signal to end it, and kills it if it goes on. `ended` is not called.

@@ -6,7 +6,7 @@ import LatchkeySystemd
 final class TouchNotice {
   private let program: StartedProgram
 
-  /// - Parameter questions: they have the program.
+  /// - Parameter questions: the queue that has the program for questions.
   init(_ text: Question.Text, loop: EventLoop, as questions: QuestionQueue) throws {
     let input = try text.pipe()
     let child = try ChildProcess(questions.program, questions.arguments, input: input.number)

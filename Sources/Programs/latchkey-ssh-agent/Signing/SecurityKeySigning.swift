@@ -51,7 +51,7 @@ final class SecurityKeySigning {
     self.completion = completion
   }
 
-  /// Ends it at once. The completion is not called any more.
+  /// Ends the helper at once. The completion is not called any more.
   func cancel() {
     helper?.abandon(signal: SIGKILL)
     if let question { questions.withdraw(question) }

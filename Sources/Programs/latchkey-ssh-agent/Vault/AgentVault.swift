@@ -272,7 +272,7 @@ final class AgentVault {
 
   /// Stores an item, in the place of one that has the same attributes.
   ///
-  /// - Returns: its path.
+  /// - Returns: the item's path.
   @discardableResult
   func store(
     _ secret: Secret, label: String, attributes: [String: String], inSession isInSession: Bool

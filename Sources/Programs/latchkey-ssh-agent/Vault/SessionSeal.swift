@@ -23,7 +23,7 @@ struct SessionSeal {
     } catch let error as BusError { throw error } catch { throw .failed("no memory for a key") }
   }
 
-  /// Nil if it is damaged.
+  /// Nil if the key's file is damaged.
   func open(_ key: AgentKey) throws(BusError) -> PrivateKey? {
     if let path = try path {
       // Reads both at once, if both can be read.

@@ -14,7 +14,7 @@ final class BackupFile {
 
   /// The first bytes.
   let header: [UInt8]
-  /// The cost of one guess of its passphrase.
+  /// The cost of one guess of the file's passphrase.
   let cost: PasswordCost
 
   /// A chunk without its length.
@@ -22,7 +22,7 @@ final class BackupFile {
     let bytes: [UInt8]
     /// The chunk's number, counted from 1.
     let number: Int
-    /// The place in the file where it begins, its length included.
+    /// The place in the file where the chunk and its length begin.
     let offset: Int
   }
 

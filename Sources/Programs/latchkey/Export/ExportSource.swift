@@ -5,7 +5,7 @@ import LatchkeySystemd
 /// A form into which an export turns items.
 protocol ExportForm {
   mutating func begin(_ collection: ListedCollection) throws
-  /// - Returns: the outcome, and its reason.
+  /// - Returns: the outcome, and the reason for it.
   mutating func add(_ item: ListedItem, _ secret: Secret) throws -> (ExportReport.Outcome, String)
   mutating func end() throws
   mutating func finish() throws

@@ -5,7 +5,7 @@ struct EndingGenerations {
   private let place: DaemonPlace
   private let count: UInt32
 
-  /// Counts them, before the change.
+  /// Counts the generations before the change.
   init(_ place: DaemonPlace) {
     self.place = place
     count = (try? place.status().history.count) ?? 0

@@ -20,7 +20,7 @@ struct ForeignFile: ~Copyable {
 
   /// The file at a path, or standard input.
   ///
-  /// - Parameter limit: how large it may be.
+  /// - Parameter limit: how large the file may be.
   init(orInput path: String, limit: Int = KeyringFile.sizeLimit) throws {
     guard path == Self.input else {
       try self.init(path, limit: limit)
@@ -41,7 +41,7 @@ struct ForeignFile: ~Copyable {
     self.bytes = bytes
   }
 
-  /// - Parameter limit: how large it may be.
+  /// - Parameter limit: how large the file may be.
   init(_ path: String, limit: Int = KeyringFile.sizeLimit) throws {
     self.path = path
     do {

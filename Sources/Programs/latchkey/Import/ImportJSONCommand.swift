@@ -36,7 +36,7 @@ struct ImportJSONCommand: ParsableCommand {
     try importer.finish()
   }
 
-  /// The collection with the label from which its path was made.
+  /// The collection, with the label from which the path was made.
   private static func named(_ one: ForeignCollection) -> ForeignCollection {
     ForeignCollection(
       name: one.name, label: one.label, firstLabel: ListedCollection.label(ofName: one.name), items: one.items)

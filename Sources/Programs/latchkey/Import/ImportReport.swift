@@ -28,9 +28,9 @@ struct ImportReport: Encodable {
 
   /// Why an item is in conflict.
   enum Conflict {
-    /// The option --prefer can decide it.
+    /// The option --prefer can decide the conflict.
     case undecided
-    /// No --prefer can decide it; the reason says why.
+    /// No --prefer can decide the conflict; the reason says why.
     case settled
     /// The vault's item requires something for each read, so nothing was compared.
     case notCompared
@@ -45,7 +45,7 @@ struct ImportReport: Encodable {
     var `class`: String?
     /// Why the item has that outcome or class; empty if that is obvious.
     var reason = ""
-    /// The kind of its conflict. JSON does not have it.
+    /// The kind of the item's conflict. The JSON report leaves it out.
     var conflict = Conflict.undecided
 
     private enum CodingKeys: String, CodingKey { case outcome, collection, label, `class`, reason }

@@ -76,7 +76,7 @@ struct ForeignService {
     let progress = Progress()
     defer { progress.end() }
     let listed = try ListedCollection.all(from: connection)
-    // Its items end with the session.
+    // The items of this collection end with the session.
     for passing in listed where passing.name == "session" {
       contents.passing += try passing.items(from: connection).count
     }

@@ -3,8 +3,8 @@ import LatchkeyGettext
 import LatchkeyKeybag
 
 extension ForeignItem.Protection {
-  /// Why its secret cannot replace the secret of an item of class `present` that requires nothing: it would lose protection there.
-  /// Nil if it keeps its protection.
+  /// Why the item's secret cannot replace the secret of an item of class `present` that requires nothing: the new secret would lose
+  /// protection there. Nil if it keeps its protection.
   func objection(to present: AccessibilityClass?) -> String? {
     guard require.isEmpty else {
       return translated("it requires \(require) there, and the vault's item requires nothing")

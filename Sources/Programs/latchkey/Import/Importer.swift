@@ -330,7 +330,7 @@ struct Importer {
 
   /// Has the vault store the item. An item with a passphrase of its own gets a new one from a prompt.
   ///
-  /// - Returns: its place.
+  /// - Returns: the item's place.
   private func send(_ item: ForeignItem, to path: String) throws -> String {
     var attributes = item.attributes
     let protection = item.protection

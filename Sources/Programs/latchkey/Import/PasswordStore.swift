@@ -20,7 +20,7 @@ struct PasswordStore {
   private(set) var others: [String] = []
   /// Links to other folders.
   private(set) var links: [String] = []
-  /// Links to a folder that they are in. Its entries come by its own name.
+  /// Links to a folder that contains the link. The folder's entries come under the folder's own name.
   private(set) var loops: [String] = []
   private var count = 0
 

@@ -11,7 +11,7 @@ enum FilePath {
     return current + (current == "/" ? "" : "/") + path
   }
 
-  /// The folder that contains it.
+  /// The folder that contains the path.
   static func folder(of path: String) -> String {
     let whole = trimmed(absolute(path))
     guard let slash = whole.lastIndex(of: "/"), slash > whole.startIndex else { return "/" }

@@ -30,7 +30,7 @@ enum JSONText {
     }
   }
 
-  /// A secret as a string: unchanged if it is text, else in Base64.
+  /// A secret as a string: unchanged if the secret is text, else in Base64.
   static func value(of secret: Secret) throws -> SecureBytes {
     if secret.isText { return try secret.withBytes { try quoted($0) } }
     let encoded = try secret.withBytes { try Base64.encode(secret: $0) }

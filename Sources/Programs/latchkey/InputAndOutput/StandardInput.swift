@@ -4,11 +4,11 @@ import LatchkeySodium
 
 /// Standard input with secrets, which are read into locked memory.
 enum StandardInput {
-  /// Reads it to its end.
+  /// Reads standard input to its end.
   ///
   /// - Parameters:
-  ///   - limit: how many bytes it may have.
-  ///   - tooLarge: the error if it has more.
+  ///   - limit: how many bytes the input may have.
+  ///   - tooLarge: the error for a longer input.
   static func read(limit: Int, orThrow tooLarge: @autoclosure () -> Failure) throws -> SecureBytes {
     var bytes = try SecureBytes(count: 64 << 10)
     var count = 0

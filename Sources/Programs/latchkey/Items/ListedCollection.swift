@@ -11,7 +11,7 @@ struct ListedCollection {
   static let firstLabel = "Login"
 
   let path: String
-  /// The label; empty if it is unknown.
+  /// The label; empty if the label is unknown.
   var label = ""
   var isLocked = false
   /// The collection's number, which leads to the collection for ever; 0 for other programs' collections, and for the session's.
@@ -67,7 +67,7 @@ struct ListedCollection {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// The paths of its items.
+  /// The paths of the collection's items.
   func items(from connection: VaultConnection) throws(BusError) -> [String] {
     var paths: [String] = []
     try connection.properties(of: path, VaultConnection.collection) { (name, entry) throws(BusError) in

@@ -7,7 +7,7 @@ import LatchkeySystemd
 /// An item as the vault shows it: everything but the secret.
 struct ListedItem: Encodable {
   let path: String
-  /// The label; nil if it cannot be read now. The attributes are nil too then.
+  /// The label; nil if the label cannot be read now. The attributes are nil too then.
   private(set) var label: String?
   private(set) var attributes: [String: String]?
   private(set) var isLocked = false
@@ -26,15 +26,15 @@ struct ListedItem: Encodable {
   /// The item's number, which grows with each item.
   var number: UInt64 { UInt64(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...]) ?? 0 }
 
-  /// The path of its collection.
+  /// The path of the item's collection.
   var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-  /// Label, attributes, times, class, requirements, and whether it is locked.
+  /// Label, attributes, times, class, requirements, and whether the item is locked.
   init(_ path: String, from connection: VaultConnection) throws(BusError) {
     self.path = path
     var facts = ItemFacts()
     var (accessible, require) = ("", "")
-    // The properties of every interface that it has.
+    // The properties of every interface that the item has.
     try connection.properties(of: path, "") { (name, entry) throws(BusError) in
       switch name {
       case "Accessible": accessible = try entry.readVariant(.text)
@@ -51,7 +51,7 @@ struct ListedItem: Encodable {
     (created, modified) = (facts.created, facts.modified)
   }
 
-  /// Items with class, collection, and the reason why they are locked, as far as these are known.
+  /// Items with class, collection, and the reason why they are locked, as far as the vault tells them.
   static func described(_ items: [ListedItem], from connection: VaultConnection) throws(BusError) -> [ListedItem] {
     if items.isEmpty { return [] }
     var collections: [String: ListedCollection] = [:]
@@ -94,7 +94,7 @@ struct ListedItem: Encodable {
     try out.encode(modified, forKey: .modified)
   }
 
-  /// One line: its place, and its label.
+  /// One line: the item's place, and its label.
   var title: String { TerminalText.printable("\(place)  \(label ?? translated("(its label cannot be read now)"))") }
 
   /// All facts, for a person.

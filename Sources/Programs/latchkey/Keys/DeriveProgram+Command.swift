@@ -16,7 +16,7 @@ extension DeriveProgram {
     return found
   }
 
-  /// Runs it for one request; see ``answer(to:token:password:given:prompt:output:anywhere:)``.
+  /// Runs the program for one request; see ``answer(to:token:password:given:prompt:output:anywhere:)``.
   func run(
     _ operation: HelperOperation, token: borrowing SecureBytes, password: borrowing SecureBytes,
     given: UInt64 = LatchkeyPosix.Process.microsecondsSinceBoot, output: Int32? = nil, anywhere: Bool = false

@@ -116,7 +116,7 @@ struct DeviceEraseCommand: ParsableCommand {
   }
 
   func run() throws {
-    // If the user's own vault is running, it drops the items at once.
+    // The user's own vault, if it runs, drops the items at once.
     guard user == nil, place.socket == ServiceDeviceKey.path, let daemon = try? vault.connect() else {
       return try place.run(.eraseErasable(user ?? geteuid()), of: user ?? geteuid())
     }

@@ -150,7 +150,7 @@ extension ProtectorCommand {
 }
 
 extension Protector.Kind: ExpressibleByArgument {
-  /// By its name.
+  /// Finds the protector by its name.
   public init?(argument: String) {
     guard let kind = Self.allCases.first(where: { $0.name == argument }) else { return nil }
     self = kind

@@ -183,7 +183,7 @@ struct HeldAnswer: ~Copyable {
 /// A secret that a person gave; erased with the last reference.
 final class GivenSecret {
   let bytes: SecureBytes
-  /// When the person gave it, on the clock of `Process.microsecondsSinceBoot`.
+  /// When the person gave the password, on the clock of `Process.microsecondsSinceBoot`.
   let given = LatchkeyPosix.Process.microsecondsSinceBoot
 
   init(copying other: borrowing SecureBytes) throws(SodiumError) { bytes = try SecureBytes(copying: other.bytes) }

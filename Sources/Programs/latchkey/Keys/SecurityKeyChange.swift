@@ -108,7 +108,7 @@ struct SecurityKeyChange {
     guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
   }
 
-  /// A name with its length in front, and another one behind it.
+  /// A name with its length in front, and then another name.
   private static func names(_ name: String, _ other: String = "") throws -> SecureBytes {
     try SecureBytes(copying: ([UInt8(clamping: name.utf8.count)] + Array(name.utf8) + Array(other.utf8)).span.bytes)
   }

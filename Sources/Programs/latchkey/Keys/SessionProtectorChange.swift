@@ -18,7 +18,7 @@ struct SessionProtectorChange {
     machine's disk, unless the device key is in a TPM.
     """)
 
-  /// Adds it, after the person confirmed the weaker protection.
+  /// Adds the protector, after the person confirmed the weaker protection.
   func add(isConfirmed: Bool) throws {
     try Failure.telling {
       let status = try RootKeyAsking.statusToAdd(at: place)
@@ -42,7 +42,7 @@ struct SessionProtectorChange {
     }
   }
 
-  /// Removes it.
+  /// Removes the protector.
   func remove() throws {
     try Failure.telling {
       let answer = try asking.remove(.removeSession, at: place)

@@ -26,9 +26,9 @@ struct ChildProgram {
   struct Outcome: ~Copyable {
     let output: SecureBytes
     let isDone: Bool
-    /// The signal that ended it, for example because of a limit; 0 for none.
+    /// The signal that ended the program, for example because of a limit; 0 for none.
     let signal: Int32
-    /// The lines of its standard error.
+    /// The lines of the program's standard error.
     let complaints: [String]
 
     /// The same outcome, with another name for a file in the text for a person.
@@ -37,32 +37,32 @@ struct ChildProgram {
       return Outcome(output: output, isDone: isDone, signal: signal, complaints: complaints)
     }
 
-    /// The last line of its standard error, for a person.
+    /// The last line of the program's standard error, for a person.
     var message: String { complaints.last ?? "" }
   }
 
   /// How many bytes the program may write.
   private static let limit = 256 << 20
 
-  /// Runs it to its end.
+  /// Runs the program to its end.
   ///
-  /// - Parameter input: its standard input.
+  /// - Parameter input: the program's standard input.
   /// - Throws: a failure if there is no such program, or no memory for its output.
   func run(_ input: borrowing SecureBytes) throws -> Outcome { try run(input, document: try SecureBytes(count: 0)) }
 
   /// The path by which a program reads its document.
   static let documentPath = "/dev/fd/3"
 
-  /// Runs it to its end.
+  /// Runs the program to its end.
   ///
   /// - Parameters:
-  ///   - input: its standard input.
+  ///   - input: the program's standard input.
   ///   - document: the content of ``documentPath``, a pipe; empty for none.
   func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
     var errors: [Int32] = [-1, -1]
     var (sender, written, writer): (Int32, Int32, Int32) = (-1, -1, -1)
     defer { for end in [sender, written, writer] where end >= 0 { Glibc.close(end) } }
-    // Their reading ends stay here until the end, so that a write to a program that has ended raises no signal.
+    // The pipes' reading ends stay here until the end, so that a write to a program that has ended raises no signal.
     let given = try pipe(writing: &sender)
     let output = try pipe(writing: &written)
     let handing = try pipe(writing: &writer)
@@ -83,7 +83,7 @@ struct ChildProgram {
     close(&written)
     Glibc.close(complained.release())
     var reader = Reader()
-    // Set before the program has its input, so that no limit comes late.
+    // The limits are set before the program has its input, so that no limit comes late.
     let isLimited = limits.map { limit(child, to: $0) } ?? true
     defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
     guard isLimited else { throw cannotStart(errno) }
@@ -114,7 +114,7 @@ struct ChildProgram {
 
   /// Makes a pipe of one page.
   ///
-  /// - Returns: its reading end.
+  /// - Returns: the pipe's reading end.
   private func pipe(writing end: inout Int32) throws -> FileDescriptor {
     var kept: Int32 = -1
     defer { end = kept }
@@ -141,7 +141,7 @@ struct ChildProgram {
     end = -1
   }
 
-  /// - Returns: whether the limits hold, or it has ended already.
+  /// - Returns: whether the limits hold, or the child has ended already.
   private func limit(_ child: pid_t, to limits: Limits) -> Bool {
     let resources = [(RLIMIT_AS, limits.memory), (RLIMIT_CPU, limits.time)]
     return resources.allSatisfy { linux_lower_limit(child, Int32($0.rawValue), $1) == 0 || errno == ESRCH }

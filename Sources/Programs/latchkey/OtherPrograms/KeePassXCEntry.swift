@@ -1,11 +1,12 @@
 /// An entry of KeePassXC as its Secret Service shows it: the attributes that a program stored, and the entry's own.
 struct KeePassXCEntry {
-  /// The attributes that it adds to each entry, and the type of a secret that is not text.
+  /// The attributes that KeePassXC adds to each entry, and the type of a secret that is not text.
   static let names = ["Title", "UserName", "URL", "Notes", "TOTP", "Uuid", "Path", "FDO_SECRETS_CONTENT_TYPE"]
   /// The attributes that may be secrets.
   private static let secretNames = ["Notes", "TOTP"]
 
-  /// The attributes as the program stored them. An entry that no program stored keeps its own attributes, which distinguish it.
+  /// The attributes that the program stored, unchanged. An entry that no program stored keeps its own attributes, which distinguish
+  /// it.
   let attributes: [String: String]
   /// Whether a part of the entry is in no attribute any more.
   let isPart: Bool
@@ -13,7 +14,7 @@ struct KeePassXCEntry {
   /// - Parameters:
   ///   - attributes: all attributes that the service shows.
   ///   - path: the item's path.
-  /// - Returns: nil if it is not such an entry.
+  /// - Returns: nil if the item is not an entry of KeePassXC.
   init?(_ attributes: [String: String], at path: String) {
     guard let uuid = attributes["Uuid"], attributes["Path"] != nil, path.hasSuffix("/" + uuid) else { return nil }
     let stored = attributes.filter { !Self.names.contains($0.key) }

@@ -25,7 +25,7 @@ struct OtherProvider: ParsableArguments {
     }
   }
 
-  /// Connects to it.
+  /// Connects to the provider.
   func connect(_ place: DaemonPlace) throws -> VaultConnection {
     let other: VaultConnection
     do throws(ConnectionFailure) {

@@ -10,8 +10,8 @@ struct PrivateFolder: ~Copyable {
   let file: String
 
   /// - Parameters:
-  ///   - runtime: the folder in which it is made.
-  ///   - purpose: a part of its name.
+  ///   - runtime: the folder in which the new folder is made.
+  ///   - purpose: a part of the new folder's name.
   init(in runtime: String, for purpose: String, file name: String) throws {
     var template = Array("\(runtime)/latchkey-\(purpose)-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {

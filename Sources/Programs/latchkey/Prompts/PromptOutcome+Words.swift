@@ -7,7 +7,7 @@ extension PromptOutcome {
 
   /// How an unsuccessful prompt ended, as the rest of a sentence.
   ///
-  /// - Parameter outcome: nil if it is unknown.
+  /// - Parameter outcome: nil if the outcome is unknown.
   static func words(_ outcome: PromptOutcome?) -> String {
     switch outcome {
     case .dismissed: translated("you cancelled the prompt")

@@ -121,7 +121,7 @@ struct CommandEnvironment: ~Copyable {
     sigemptyset(&waited)
     for number in Self.passed + [SIGCHLD] { sigaddset(&waited, number) }
     sigprocmask(SIG_BLOCK, &waited, &formerlyHeld)
-    // A parent may have ignored it. Then the kernel would keep no end of the command.
+    // A parent may have ignored the signal. Then the kernel would keep no end of the command.
     signal(SIGCHLD, SIG_DFL)
   }
 
@@ -143,7 +143,7 @@ struct CommandEnvironment: ~Copyable {
 
   /// Passes signals on until the command has ended.
   ///
-  /// - Returns: how it ended, as waitpid(2) has it.
+  /// - Returns: how the command ended, as waitpid(2) has it.
   private static func wait(for child: pid_t) -> Int32 {
     var waited = sigset_t()
     sigemptyset(&waited)

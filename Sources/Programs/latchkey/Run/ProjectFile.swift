@@ -95,8 +95,8 @@ struct ProjectFile {
   /// Goes on only if the person agrees, or has agreed to the same text there.
   ///
   /// - Parameters:
-  ///   - items: for each request, the item that it gets now.
-  ///   - command: the command that gets them now.
+  ///   - items: for each request, the item that the request gets now.
+  ///   - command: the command that gets the items now.
   func approve(_ items: [String], command: [String]) throws {
     let home = ForeignFiles.home
     let top = try? Folder(path: ([home] + Self.folder).joined(separator: "/"), owner: getuid())

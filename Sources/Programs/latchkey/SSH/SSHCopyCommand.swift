@@ -48,7 +48,7 @@ struct SSHCopyCommand: ParsableCommand {
 
   /// Runs a program to its end, with this one's input, output and environment.
   ///
-  /// - Returns: its status, as waitpid(2) has it.
+  /// - Returns: the program's status, as waitpid(2) has it.
   private static func run(_ command: [String]) throws -> Int32 {
     var words = command.map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }

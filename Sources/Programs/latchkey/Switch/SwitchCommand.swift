@@ -210,7 +210,7 @@ struct SwitchCommand: ParsableCommand {
       if isSteppingAside { session?.stopLatchkey() }
       report.isBegun = true
       do throws(SwitchError) { report.left += SwitchReport.words(left: try change.perform(plan)) } catch {
-        // No other program replaces it.
+        // No other program replaces Latchkey.
         if isSteppingAside { session?.startLatchkey() }
         throw error
       }

@@ -27,9 +27,9 @@ struct SwitchSession {
     let process: Int32
     let program: String
     let provider: Provider?
-    /// The unit that started it, if that is one of its provider's.
+    /// The unit that started the program, if that unit is the provider's.
     let unit: String?
-    /// Whether its process is gone, and the service manager keeps its connection.
+    /// Whether the program has ended, and the service manager keeps its connection.
     let hasEnded: Bool
 
     var isLatchkey: Bool { program == "latchkeyd" }
@@ -163,8 +163,8 @@ struct SwitchSession {
     let parts = (hadAgent ? ["ssh"] : []) + (needsModules ? ["pkcs11"] : [])
     guard !parts.isEmpty else { return }
     let step = translated("Starting gnome-keyring again...")
-    // Its successor would find the sockets in use, or the ending program would remove them. gnome-keyring 42 then loops without
-    // end.
+    // A successor of the keyring would find the sockets in use, or the ending program would remove them. gnome-keyring 42 then
+    // loops without end.
     _ = waitUntil(step) { ended.allSatisfy { $0.process?.hasEnded != false } }
     if hadAgent {
       agent.endInner()

@@ -211,7 +211,7 @@ struct StatusCommand: ParsableCommand {
       : translated("the last one does not unlock the vault: it was changed without Latchkey, or mistyped")
   }
 
-  /// The way for a person to unlock it.
+  /// The way for a person to unlock the vault.
   private static func wayToUnlock(_ status: Status) -> String {
     if status.hasLostVault { return translated("put the vault's files back, or log out and in again (see below)") }
     if status.lockerUp { return translated("unlock the screen") }
@@ -453,7 +453,7 @@ extension Status {
   /// Whether the files of a vault that is in use were moved or removed.
   var hasLostVault: Bool { firstUnlocked && generation == 0 && access("\(vaultPath)/vault.db", F_OK) != 0 }
 
-  /// Whether there is a keybag, and neither it nor its copy can be used.
+  /// Whether there is a keybag, but neither the keybag nor its copy can be used.
   var hasUnusableKeybag: Bool {
     generation == 0 && !hasLostVault && ["keybag", "keybag.copy"].contains { access("\(vaultPath)/\($0)", F_OK) == 0 }
   }

@@ -35,7 +35,7 @@ extension VaultConnection {
 
   /// Stores an item.
   ///
-  /// - Parameter times: when it was stored and changed elsewhere; only Latchkey reads them.
+  /// - Parameter times: when another program stored and last changed the item; only Latchkey reads them.
   /// - Returns: the item's place; or the prompt, if a person has to answer first.
   func store(
     _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,

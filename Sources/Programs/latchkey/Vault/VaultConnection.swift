@@ -26,7 +26,7 @@ final class VaultConnection {
 
   /// Connects, and has the session bus start the vault if it does not run.
   ///
-  /// - Parameter place: where the vault says why it is locked.
+  /// - Parameter place: where the vault says why the vault is locked.
   init(_ place: DaemonPlace) throws {
     self.place = place
     do throws(ConnectionFailure) { connection = try ServiceConnection() } catch {
@@ -215,7 +215,7 @@ final class VaultConnection {
 
   /// Asks the vault to unlock `path`. A failure shows in the caller's next step.
   ///
-  /// - Returns: whether a person was needed for it.
+  /// - Returns: whether the unlock needed a person.
   @discardableResult
   func unlock(_ path: String) throws -> Bool { try unlock([path]) }
 

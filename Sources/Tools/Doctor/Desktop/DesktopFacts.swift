@@ -7,7 +7,7 @@ public struct DesktopFacts: Sendable {
     /// "active", "inactive", "failed" …
     public let active: String
 
-    /// Puts them together.
+    /// Puts the values together.
     public init(load: String, active: String) {
       self.load = load
       self.active = active
@@ -36,7 +36,7 @@ public struct DesktopFacts: Sendable {
     public let repairs: [String]
     /// The damage of the device key; nil if none is known.
     public let deviceDamage: DeviceDamage?
-    /// Whether a finger at the lock screen unlocks it.
+    /// Whether a finger at the lock screen unlocks the vault.
     public let hasFinger: Bool
 
     /// A device key that no restart brings back.
@@ -51,7 +51,7 @@ public struct DesktopFacts: Sendable {
       case file
     }
 
-    /// Puts them together.
+    /// Puts the values together.
     public init(
       deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, isCreated: Bool, path: String,
       problems: [String], lockSources: [String], needsFormerPassword: Bool = false,
@@ -103,13 +103,13 @@ public struct DesktopFacts: Sendable {
   public var terminal = Terminal.none
   /// The name of the person's account, if the local shadow file has it and no password fits; else nil.
   public var lockedAccount: String?
-  /// SSH_AUTH_SOCK; empty if it is not set.
+  /// SSH_AUTH_SOCK; empty if the variable is not set.
   public var agentSocket = ""
   /// The vault.
   public var vault: Known<Vault> = .unknown("")
   /// The owner of `org.freedesktop.secrets`.
   public var secretsOwner: Known<Owner> = .unknown("")
-  /// The processes that own `org.freedesktop.secrets` or wait for it, the owner first.
+  /// The processes that own or await the name `org.freedesktop.secrets`, the owner first.
   public var secretsQueue: Known<[Int32]> = .unknown("")
   /// Names on the session bus that have an owner.
   public var ownedNames: Set<String> = []

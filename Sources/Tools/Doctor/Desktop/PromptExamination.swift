@@ -52,7 +52,7 @@ struct PromptExamination {
     }
   }
 
-  /// fprintd, and PAM's way to it. Without a reader nothing is wrong: items that require a finger stay locked.
+  /// fprintd, and PAM's way to fprintd. Without a reader nothing is wrong: items that require a finger stay locked.
   private func fingers() -> Finding {
     let id = "fingers"
     let hasService = root.contains("/usr/share/dbus-1/system-services/net.reactivated.Fprint.service")

@@ -19,7 +19,7 @@ enum Distribution: Equatable {
     self = known.first { words.contains($0.0) }?.1 ?? .other
   }
 
-  /// The command that installs packages, by their names here; nil if these are unknown.
+  /// The command that installs packages by this distribution's names; nil if these are unknown.
   func installing(debian: String, fedora: String, arch: String, suse: String) -> Finding.Fix? {
     switch self {
     case .debian: .command("sudo apt-get install \(words: Self.words(debian))")

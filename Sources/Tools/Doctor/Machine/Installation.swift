@@ -20,7 +20,7 @@ struct Installation {
 
   /// The fix for the PAM module.
   ///
-  /// - Parameter command: the command line that installs it from the sources.
+  /// - Parameter command: the command line that installs the module from the sources.
   func reinstallingModule(_ command: ShellCommand) -> Finding.Fix {
     isPackaged
       ? .command("sudo apt-get install --reinstall libpam-latchkey")

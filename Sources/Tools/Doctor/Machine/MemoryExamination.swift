@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Checks how much memory may be locked, so that it is never written to the disk.
+/// Checks how much memory may be locked: locked memory is never written to the disk.
 struct MemoryExamination {
   let root: SystemRoot
   let facts: DesktopFacts

@@ -13,7 +13,7 @@ package struct RunningProcess {
     }
   }
 
-  /// Process `id`; nil if it ended.
+  /// Process `id`; nil if the process has ended.
   package init?(_ id: Int32, in root: SystemRoot) {
     var (parent, uid, name): (Int32?, UInt32?, String?) = (nil, nil, nil)
     for line in root.lines("/proc/\(id)/status") {
@@ -38,7 +38,7 @@ package struct RunningProcess {
     self.arguments = arguments
   }
 
-  /// How much memory it may lock, in bytes; nil if that is unknown, `UInt64.max` without a limit.
+  /// How much memory the process may lock, in bytes; nil if the limit is unknown, `UInt64.max` without a limit.
   func lockLimit(in root: SystemRoot) -> UInt64? {
     for line in root.lines("/proc/\(id)/limits") where line.hasPrefix("Max locked memory") {
       guard let soft = line.dropFirst("Max locked memory".count).split(separator: " ").first else { return nil }

@@ -25,7 +25,7 @@ struct UnitExamination {
   /// Whether somebody turned Latchkey off: nobody masks both units by mistake.
   var isOff: Bool { [UnitExamination.socket, UnitExamination.service].allSatisfy { files.mask($0) != nil } }
 
-  /// Whether an administrator turned it off for all users, and no file of the person overrides that.
+  /// Whether an administrator turned the unit off for all users, and no file of the person overrides that.
   var isOffForAll: Bool {
     let shared = UnitFiles(root: root, home: nil)
     return isOff && [UnitExamination.socket, UnitExamination.service].allSatisfy { shared.mask($0) != nil }

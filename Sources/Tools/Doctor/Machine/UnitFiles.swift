@@ -33,7 +33,7 @@ package struct UnitFiles {
     return nil
   }
 
-  /// Whether another unit wants it, so that it is started automatically.
+  /// Whether another unit wants this unit, so that systemd starts it automatically.
   func isWanted(_ unit: String) -> Bool {
     folders.contains { folder in
       root.names(in: folder).contains { name in
@@ -59,7 +59,7 @@ package struct UnitFiles {
     var commands: [String] = []
     for line in sources.flatMap({ root.lines($0) }) where line.hasPrefix("ExecStart=") {
       let command = line.dropFirst("ExecStart=".count)
-      // An empty line drops those before it.
+      // An empty line drops the lines before it.
       if command.isEmpty { commands = [] } else { commands.append(String(command)) }
     }
     return commands

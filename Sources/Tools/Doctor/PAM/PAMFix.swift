@@ -82,7 +82,7 @@ struct PAMFix {
 
   private func debian() -> [Candidate] {
     let candidate = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" })
-    // If the profile is enabled and somebody took its line out of a file, enabling the profile again does not put the line back.
+    // If the profile is enabled and somebody took that line out of a file, enabling the profile again does not put the line back.
     let isEnabled = PAMStack.Kind.allCases.contains {
       root.lines("/var/lib/pam/\($0.rawValue)").contains("Module: latchkey")
     }

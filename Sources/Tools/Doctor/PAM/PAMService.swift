@@ -2,7 +2,7 @@ import CLatchkeyHelper
 
 /// The purpose of a PAM service.
 enum PAMService: Equatable {
-  /// A person logs in by it, with a password.
+  /// A person logs in by this service, with a password.
   case login
   /// The service asks for the password of somebody who is logged in.
   case locker
@@ -12,7 +12,7 @@ enum PAMService: Equatable {
   case change
   /// The service looks like a login, and is not known.
   case likeLogin
-  /// It is not a login, so it must not have the module.
+  /// The service is not a login, so it must not have the module.
   case nobody
   /// The service does not matter.
   case other
@@ -72,7 +72,7 @@ enum PAMService: Equatable {
 
 extension PAMStack.Entry {
   var isAsker: Bool { PAMTrial.askers.contains(module) }
-  /// The module as it takes the password. A line that asks for a finger does nothing else.
+  /// Whether the line has our module take the password. A line that asks for a finger does nothing else.
   var isOurs: Bool { module == FingerLine.ours && !options.contains(FingerLine.option) }
   /// The line by which a screen locker unlocks the vault by a finger.
   var asksFinger: Bool { module == FingerLine.ours && options.contains(FingerLine.option) }

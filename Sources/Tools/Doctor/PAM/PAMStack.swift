@@ -17,9 +17,9 @@ struct PAMStack {
     let path: String
     let options: [String]
     let control: PAMControl
-    /// How many substacks it is in.
+    /// How many substacks the line is in.
     let depth: Int
-    /// The file it is in.
+    /// The file that has the line.
     let file: String
 
     var isSubstack: Bool { module.isEmpty }

@@ -20,7 +20,7 @@ struct PAMTrial {
   enum Acceptance: Equatable {
     /// The module of one entry; the others do not know the person.
     case entry(Int)
-    /// No module accepts the password: it is wrong.
+    /// No module accepts the password: the password is wrong.
     case none
     /// Every module succeeds, because none checks a password, as in `session`.
     case every

@@ -27,7 +27,7 @@ package struct KWalletFront {
     ["/usr/bin", "/usr/libexec", "/usr/local/bin"].contains { root.contains("\($0)/ksecretd") }
   }
 
-  /// The file by which the bus starts it for a name. If its package was removed since, the bus starts KWallet again.
+  /// The file by which the bus starts the program for a name. If its package was removed since, the bus starts KWallet again.
   package func service(for name: String) -> String {
     var command = "exec \(program)"
     if let former = former(of: name) { command = "test -x \(program) && exec \(program); exec \(former)" }
@@ -53,7 +53,7 @@ package struct KWalletFront {
     ((home.map { ["\($0)/.local/share"] } ?? []) + ["/usr/local/share"]).map { "\($0)/dbus-1/services/\(name).service" }
   }
 
-  /// Whether the bus starts it for both names.
+  /// Whether the bus starts the program for both names.
   package func isStarted(home: String?) -> Bool {
     Self.names.allSatisfy { name in
       Self.files(for: name, home: home).first { root.contains($0) }.map { file in

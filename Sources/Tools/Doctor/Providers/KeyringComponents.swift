@@ -27,7 +27,7 @@ package struct KeyringComponents {
     rest = list.drop { !end($0) }
   }
 
-  /// Whether the part that offers secrets is among them.
+  /// Whether the part that offers secrets is among the components.
   package var haveSecrets: Bool { names.contains { Self.ofSecrets.contains(String($0)) } }
 
   /// The line with all parts but that one; nil if none is left.

@@ -3,7 +3,7 @@ import LatchkeyText
 
 /// Another program that can keep the session's secrets, and the ways in which it starts to do so.
 package struct Provider: Sendable {
-  /// A line of its settings that says whether it offers secrets.
+  /// A line of the provider's settings that says whether the provider offers secrets.
   package struct Setting: Sendable {
     /// The path below the home folder.
     package let file: String
@@ -11,7 +11,7 @@ package struct Provider: Sendable {
     package let machineFile: String?
     package let section: String
     package let key: String
-    /// The value with which it offers none.
+    /// The value with which the provider offers no secrets.
     package let off: String
     /// Whether the program offers secrets if the line is missing.
     package let isOnByDefault: Bool
@@ -44,7 +44,7 @@ package struct Provider: Sendable {
   package let name: String
   /// The provider's name for a person.
   package var title: String { id == "bus-activated" ? translated("the service \(units[0])") : name }
-  /// The names of its processes, cut to the 15 letters that the kernel keeps.
+  /// The names of the provider's processes, cut to the 15 letters that the kernel keeps.
   package let processes: [String]
   /// The provider's units in the user's manager.
   package let units: [String]
@@ -83,7 +83,7 @@ package struct Provider: Sendable {
         Setting(
           file: ".config/kwalletrc", machineFile: "/etc/xdg/kwalletrc", section: "org.freedesktop.secrets",
           key: "apiEnabled", off: "false", isOnByDefault: true, reader: nil),
-        // Without it, KDE's programs keep using files of their own, apart from the session's secrets.
+        // Without this setting, KDE's programs keep using files of their own, apart from the session's secrets.
         Setting(
           file: ".config/kwalletrc", machineFile: "/etc/xdg/kwalletrc", section: "KSecretD", key: "Enabled",
           off: "false", isOnByDefault: true, reader: "ksecretd"),
@@ -137,7 +137,7 @@ package struct Provider: Sendable {
     (searchPath + ["/usr/bin", "/usr/libexec", "/usr/lib"]).map { "\($0)/\(program)" }.first { root.contains($0) }
   }
 
-  /// Whether a command line starts it with its part for secrets. gnome-keyring has other parts, such as an agent for ssh.
+  /// Whether a command line starts the provider with its part for secrets. gnome-keyring has other parts, such as an agent for ssh.
   package func offersSecrets(_ command: String) -> Bool {
     let words = command.split(whereSeparator: { " \t".contains($0) }).map { $0.filter { !"\"'".contains($0) } }
     guard words.contains(where: { word in programs.contains { word == $0 || word.hasSuffix("/\($0)") } }) else {
@@ -164,7 +164,7 @@ package struct Provider: Sendable {
     }
   }
 
-  /// Whether a unit, when started, makes it offer secrets.
+  /// Whether a unit, when started, makes the provider offer secrets.
   package func offersSecrets(unit: String, _ files: UnitFiles) -> Bool {
     let service = unit.hasSuffix(".socket") ? unit.dropLast(".socket".count) + ".service" : unit
     guard files.mask(unit) == nil, files.mask(service) == nil, files.path(unit) != nil else { return false }
@@ -173,7 +173,7 @@ package struct Provider: Sendable {
     return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 
-  /// The files that start it or make it offer the service, for a person; empty if none does.
+  /// The files that start the provider or make it offer the service, for a person; empty if none does.
   package func enabling(_ root: SystemRoot, home: String, searchPath: [String]) -> [String] {
     let files = UnitFiles(root: root, home: home)
     var found = units.filter { files.isWanted($0) && offersSecrets(unit: $0, files) }

@@ -173,7 +173,7 @@ struct VaultExamination {
       fix: .advice(translated("Mount it for writing, then log in again.")))
   }
 
-  /// The vault's folder, or the place where it would be made.
+  /// The vault's folder, or the place where a new vault would be made.
   private var place: String { root.contains(path) ? path : facts.home }
 
   /// A disk with so little space that a login creates no vault, and a vault can store little more.

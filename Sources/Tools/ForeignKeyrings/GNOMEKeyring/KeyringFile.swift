@@ -35,7 +35,7 @@ public enum KeyringFile {
   /// - Parameters:
   ///   - bytes: the file.
   ///   - name: the file's name without its ending.
-  ///   - password: of a binary file; others ignore it.
+  ///   - password: the password of a binary file; other files ignore it.
   public static func read(
     _ bytes: borrowing SecureBytes, name: String, password: borrowing SecureBytes
   ) throws(ForeignFileError) -> ForeignCollection {
@@ -46,7 +46,7 @@ public enum KeyringFile {
     }
   }
 
-  /// The keyring's label for people, as far as it is known without a password.
+  /// The keyring's label for people, as far as the file shows it without a password.
   ///
   /// - Parameter name: the file's name without its ending.
   public static func label(of bytes: borrowing SecureBytes, name: String) throws(ForeignFileError) -> String {

@@ -11,7 +11,7 @@ enum TextualKeyring {
 
   static func isOne(_ bytes: borrowing SecureBytes) -> Bool {
     bytes.bytes.withUnsafeBytes { all in
-      // A comment may stand above it.
+      // A comment may stand above the first group.
       var rest = all[...]
       while let first = rest.first, first == UInt8(ascii: "#") || first == UInt8(ascii: "\n") {
         guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return false }

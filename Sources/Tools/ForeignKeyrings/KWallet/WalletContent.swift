@@ -13,7 +13,7 @@ public struct ServedEntry {
   /// When the entry was last changed.
   public let modified: UInt64
 
-  /// Puts it together.
+  /// Puts the entry together.
   public init(attributes: [String: String], contentType: String?, created: UInt64, modified: UInt64) {
     (self.attributes, self.contentType) = (attributes, contentType)
     (self.created, self.modified) = (created, modified)

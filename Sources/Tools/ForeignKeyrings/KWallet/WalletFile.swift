@@ -42,7 +42,7 @@ public enum WalletFile {
   /// - Parameters:
   ///   - bytes: the file.
   ///   - name: the wallet's name.
-  ///   - salt: the file beside it; empty if there is none.
+  ///   - salt: the salt file beside the wallet; empty if there is none.
   ///   - served: KWallet's notes about the items that programs stored by the Secret Service, by folder, slash and entry.
   public static func read(
     _ bytes: borrowing SecureBytes, name: String, salt: borrowing SecureBytes, password: borrowing SecureBytes,

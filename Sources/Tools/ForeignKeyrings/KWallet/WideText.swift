@@ -26,7 +26,7 @@ struct WideText {
     }
   }
 
-  /// The text, if it is not secret.
+  /// The text, for texts that are not secret.
   func text(_ bytes: borrowing SecureBytes) -> String {
     var text = ""
     scalars(bytes) { text.unicodeScalars.append($0) }

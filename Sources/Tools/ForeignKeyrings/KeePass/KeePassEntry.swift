@@ -19,7 +19,7 @@ struct KeePassEntry {
   private(set) var fields: [Field] = []
   private var keys: Set<String> = []
   var files: [(name: String, reference: String)] = []
-  /// The groups that contain it, without the database's own group.
+  /// The groups that contain the entry, without the database's own group.
   var groups: [String] = []
   var isInBin = false
 
@@ -40,14 +40,14 @@ struct KeePassEntry {
 
   func field(_ name: String) -> Field? { fields.first { $0.key == name } }
 
-  /// A value as it is written, as text that is not secret. Bytes that are not UTF-8 are replaced.
+  /// A value in its written form, as text that is not secret. Bytes that are not UTF-8 are replaced.
   func text(_ field: Standard, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     guard let range = self.field(field.rawValue)?.value else { return "" }
     let value = try MarkupReader.secret(bytes, range)
     return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The path by which keepassxc-cli finds the entry: its groups, and its title as it is written.
+  /// The path by which keepassxc-cli finds the entry: its groups, and its title in its written form.
   func path(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     "/" + (groups + [try text(.title, bytes)]).joined(separator: "/")
   }

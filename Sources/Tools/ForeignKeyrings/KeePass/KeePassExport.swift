@@ -21,7 +21,7 @@ public struct KeePassExport {
 
   /// A value that stays behind.
   public struct LeftValue: Equatable, Sendable {
-    /// The label of its item, or of the entry that has it as an attribute.
+    /// The label of the value's item, or of the entry with the value as an attribute.
     public let label: String
     /// The field of the value.
     public let field: String
@@ -43,7 +43,7 @@ public struct KeePassExport {
     case secretInAttribute
     /// The value is encrypted by itself.
     case encrypted
-    /// They are settings of one-time passwords that could not be understood. They were imported as further fields.
+    /// The values are settings of one-time passwords that this program does not understand. They were imported as further fields.
     case oneTimePassword
   }
 
@@ -162,7 +162,7 @@ public struct KeePassExport {
   /// The seconds from the first of January of the year 1, from which version 4 counts, to the first of January of 1970.
   private static let secondsTo1970: UInt64 = 62_135_596_800
 
-  /// A time in seconds since 1970; 0 if it is invalid. For a database of version 4, keepassxc-cli writes the seconds as eight
+  /// A time in seconds since 1970; 0 if the time is invalid. For a database of version 4, keepassxc-cli writes the seconds as eight
   /// bytes, low ones first, in Base64.
   private static func time(_ text: String) -> UInt64 {
     if let seconds = CalendarTime.seconds(text) { return seconds }

@@ -26,7 +26,7 @@ enum KeePassOneTimePassword {
 
   /// Reads the fields of an entry.
   ///
-  /// - Returns: nil if there is no key, or it cannot be understood.
+  /// - Returns: nil if there is no key, or if this program does not understand it.
   static func read(_ values: Values, issuer: String, user: String) throws(ForeignFileError) -> Found? {
     guard let settings = try settings(values) else { return nil }
     return Found(uri: try uri(settings, issuer: issuer, user: user), fields: settings.fields)

@@ -6,7 +6,7 @@ struct CSVTable {
   enum Quoting {
     /// Twice.
     case doubled
-    /// With a backslash before it. A backslash is escaped in the same way, and nothing else is.
+    /// A quote with a backslash before it. A backslash is escaped in the same way, and nothing else is.
     case backslash
   }
 
@@ -19,7 +19,7 @@ struct CSVTable {
     var range: Range<Int>
     /// A quote or a backslash; nil if nothing in the field is escaped.
     fileprivate(set) var escape: UInt8?
-    /// Whether characters within it are written as HTML entities.
+    /// Whether characters within the field are written as HTML entities.
     var isHTML = false
   }
 
@@ -31,9 +31,9 @@ struct CSVTable {
     fileprivate(set) var count = 0
     /// The number of fields up to the last one with a value.
     fileprivate(set) var filled = 0
-    /// The line of the file on which it begins.
+    /// The line of the file on which the row begins.
     let line: Int
-    /// Whether a line end follows it.
+    /// Whether a line end follows the row.
     fileprivate(set) var isEnded = false
 
     fileprivate mutating func append(_ field: Field) {

@@ -92,7 +92,7 @@ public final class AccessLog {
       return count
     }
     unwritten = UnwrittenAccessLog()
-    // The entries are in the write-ahead log until it is emptied.
+    // The write-ahead log has the entries until it is emptied.
     _ = database.settle()
     return UInt64(clamping: count)
   }

@@ -59,7 +59,7 @@ public final class Export {
       .init(.left, collection: label, reason: .both(.item(reason), .hasItems(count))))
   }
 
-  /// A collection's label; nil if it is damaged.
+  /// A collection's label; nil if the label is damaged.
   private func label(of collection: OpenCollection) throws(VaultError) -> String? {
     do throws(VaultError) { return try vault.collections.info(of: collection.row.id).label } catch {
       guard case .damaged = error else { throw error }
@@ -204,7 +204,7 @@ public final class Export {
   }
 }
 
-/// An item as it was at one moment.
+/// An item in its state at one moment.
 struct ExportedItem: ~Copyable {
   let metadata: ItemMetadata
   private let secret: SecureBytes

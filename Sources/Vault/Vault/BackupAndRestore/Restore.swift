@@ -24,7 +24,7 @@ public final class Restore {
   private var newUUIDs: Set<[UInt8]> = []
   /// The key under which secrets are compared.
   private let comparison: HeldKey
-  /// The chains that give new collections their keys, and the ordinal at which they begin.
+  /// The chains that give new collections their keys, and the ordinal at which the chains begin.
   private var chains: TierChains
   private let firstOrdinal: UInt64?
   /// The epoch of the keys under which everything is sealed.
@@ -110,7 +110,7 @@ public final class Restore {
     targets.append(RestoreTarget(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
-  /// Why a collection cannot be made here; nil if it can.
+  /// Why a collection cannot be made here; nil if the vault can make the collection.
   private func obstacle(new theirs: BackupCollection) -> Reason? {
     if theirs.label.utf8.contains(0) { return .item(.impossibleCollection) }
     if theirs.label.utf8.count > VaultCollections.labelLimit { return .item(.labelTooLong) }
@@ -342,8 +342,8 @@ public final class Restore {
   /// - Returns: whether there is more.
   public func verify() -> Bool { !isDry && !vault.isVerified && vault.verifyStep() }
 
-  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Call this
-  /// only when the whole backup was read.
+  /// Writes everything in one transaction: when this returns, all of it is on the disk, or nothing. Call this only when the whole
+  /// backup was read.
   public func finish() throws(VaultError) -> Changes {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }

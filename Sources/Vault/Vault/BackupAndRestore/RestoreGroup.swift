@@ -20,7 +20,7 @@ final class RestoreGroup {
     let accessibility: AccessibilityClass
     /// The item's key; every write gives the item another one.
     let itemKey: [UInt8]
-    /// The fingerprint of its secret; nil if the secret cannot be read.
+    /// The fingerprint of the item's secret; nil if the secret cannot be read.
     let tag: [UInt8]?
     var use = Use.free
 

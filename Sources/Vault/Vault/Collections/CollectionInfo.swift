@@ -6,7 +6,7 @@ public struct CollectionInfo: Equatable, Sendable {
   public let label: String
   /// When the collection was made, in seconds since 1970.
   public let created: UInt64
-  /// When its label last changed, in seconds since 1970.
+  /// When the collection's label last changed, in seconds since 1970.
   public let modified: UInt64
 }
 

@@ -13,14 +13,14 @@ final class OpenCollection {
   /// The collection's own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
-  /// The collection's name in object paths. Nil while labels cannot be opened, and for the first collection, which is named by its
+  /// The collection's name in object paths. Nil while labels cannot be opened, and for the first collection, whose name is its
   /// number.
   var name: String?
   /// The key epoch of both tier keys.
   private(set) var epoch: UInt32 = 0
   /// The collection's keys of former key epochs that something in the collection depends on, newest first.
   private var former: [FormerKeys] = []
-  /// Whether something in it may depend on a former key epoch whose keys were not given.
+  /// Whether something in the collection may depend on a former key epoch whose keys were not given.
   private var lacksFormer = false
 
   /// The values of ``unlocked`` and ``session`` in a former key epoch.
@@ -36,10 +36,10 @@ final class OpenCollection {
     classes = rows.map { ClassKey($0) }
   }
 
-  /// Whether the login's keys alone open nothing of it: it has an explicit lock, or its passphrase was not given.
+  /// Whether the login's keys alone open nothing of the collection: it has an explicit lock, or its passphrase was not given.
   var isLockedByItself: Bool { row.locked || needsPassphrase }
 
-  /// Whether its passphrase is missing.
+  /// Whether the collection's passphrase is missing.
   var needsPassphrase: Bool { passphrase != nil && passphraseSecret == nil }
 
   func above(_ share: DeviceShare?) -> ClassKey.Above {
@@ -100,7 +100,7 @@ final class OpenCollection {
 
   /// Opens every class by the key of a passphrase, as far as the tier keys are in memory.
   ///
-  /// - Returns: whether it is the right passphrase.
+  /// - Returns: whether the passphrase is right.
   func open(passphraseKey: borrowing Key, share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Bool {
     guard let passphrase, let secret = try passphrase.open(passphraseKey, vault: vault, collection: row.uuid) else {
       return false
@@ -225,7 +225,7 @@ final class OpenCollection {
 
   /// Why the class accepts no item if ``current(_:share:)`` has no keys for it.
   func absence(of accessibility: AccessibilityClass, share: DeviceShare?) -> VaultError {
-    // Before the first login it is unknown whether the device key would open it.
+    // Before the first login nobody knows whether the device key would open the class.
     accessibility.isBoundToDevice && share == nil && session != nil ? .deviceMissing : .isLocked
   }
 

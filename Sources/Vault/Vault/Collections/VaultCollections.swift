@@ -158,8 +158,8 @@ public final class VaultCollections {
   /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(_:)`` says whether a client may do that.
   public func delete(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
-    // The locks of its items are forgotten with them, so generations must lose these items: nothing else would keep their former
-    // versions locked.
+    // The locks of the collection's items are forgotten with the items, so generations must lose these items: nothing else would
+    // keep their former versions locked.
     for item in keys.ownLocks.items(in: id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item)?.uuid }
       if let uuid { history.tighten(uuid) }
@@ -261,7 +261,7 @@ public final class VaultCollections {
 
   /// Whether ``setPassphrase(of:key:_:)`` would be possible now.
   ///
-  /// - Throws: the errors that it would throw.
+  /// - Throws: the errors that the change would throw.
   public func checkPassphraseMayChange(of id: Int64) throws(VaultError) {
     _ = try database.writable()
     _ = try protectable(id).unprotected(share: keys.share, vault: try database.ready().vault)
@@ -291,7 +291,7 @@ public final class VaultCollections {
       for row in protection.classes { try store.update(row) }
     }
     collection.adopt(protection)
-    // The old wrapping is in the log until it is emptied.
+    // The log has the old wrapping until it is emptied.
     device.settleDatabase()
   }
 

@@ -35,7 +35,7 @@ extension Vault {
   /// Whether no password was given yet: there is no vault, or a keybag that still waits for its database.
   public var hasNoDatabaseYet: Bool { database.isNotCreated }
 
-  /// Whether the login password, once it is given, creates the missing files. System accounts get no vault.
+  /// Whether the next login password creates the missing files. System accounts get no vault.
   public var awaitsPassword: Bool {
     guard hasNoDatabaseYet else { return false }
     return keybag == nil ? !Vault.isSystemAccount(place.owner) && isMissing : !isPasswordless

@@ -10,7 +10,7 @@ struct VaultPlace {
   let owner: uid_t
   /// 16 bytes of this machine's identity, or nil.
   let machine: [UInt8]?
-  /// Asks the system service for its device key; nil if there is none.
+  /// Gets the device key of the system service; nil without that service.
   let service: DeviceKeyService
   /// The name of the database's file.
   var databaseName = KeybagFile.database

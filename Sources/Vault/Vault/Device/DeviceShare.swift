@@ -8,7 +8,7 @@ struct DeviceShare {
   let row: Int64
   /// For the ThisDeviceOnly classes.
   let bound: HeldKey
-  /// For whenPasscodeSetThisDeviceOnly; nil once it was erased.
+  /// For whenPasscodeSetThisDeviceOnly; nil once the secret was erased.
   let erasable: HeldKey?
 
   /// Unwraps the shares of a row.
@@ -102,7 +102,7 @@ struct DeviceShare {
 }
 
 extension DeviceKeyBackend {
-  /// The subject of a reason about it.
+  /// The subject of a reason about the share.
   var title: SubjectReason { self == .file ? .deviceFile : .deviceService }
 }
 

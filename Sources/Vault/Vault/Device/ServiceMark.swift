@@ -11,7 +11,7 @@ struct ServiceMark: Equatable {
   private static let version: UInt32 = 1
   private static let size = 8 + 4 + 16 + 16 + 32
 
-  /// A hash of the machine's identity; zeros if it has none.
+  /// A hash of the machine's identity; zeros if the machine has none.
   let machine: [UInt8]
   /// The identity of the key in a file that the service's key replaced; zeros if there was none.
   let replaced: [UInt8]

@@ -29,13 +29,13 @@ public final class VaultDevice {
   /// Forgets everything about the files, like a new object.
   func forget() { (state, keys.deviceProblem) = (State(), nil) }
 
-  /// The vault's device key, if it can be used.
+  /// The vault's device key, if the key can be used.
   var key: (any DeviceKey)? { state.key }
 
   /// Where the device key is kept; nil without one.
   public var backend: DeviceKeyBackend? { key?.backend }
 
-  /// Whether there should be a device key, but it cannot be used; ``Vault/problems`` says why.
+  /// Whether the vault needs a device key that cannot be used; ``Vault/problems`` says why.
   public var isMissing: Bool { keys.share == nil && keys.deviceProblem != nil }
 
   /// Whether an unlock left something out that ``Vault/meetDevice()`` does, or opens less than it could.
@@ -60,7 +60,7 @@ public final class VaultDevice {
 
   // MARK: - finding
 
-  /// Finds the device key, and opens what it wraps in the database.
+  /// Finds the device key, and opens the values that this key wraps in the database.
   ///
   /// - Parameter mayCreate: whether a key in a file may be made if there is neither such a file nor a service.
   func open(_ folder: borrowing Folder, mayCreate: Bool) throws(VaultError) {

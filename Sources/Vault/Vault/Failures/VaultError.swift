@@ -7,7 +7,7 @@ import LatchkeySodium
 public enum VaultError: Error, Equatable, Sendable {
   /// The key that this needs is not in memory.
   case isLocked
-  /// The item has an explicit lock, though its key is in memory.
+  /// The item has an explicit lock, though the item's key is in memory.
   case isLockedByItself
   /// No item of that number.
   case noSuchItem

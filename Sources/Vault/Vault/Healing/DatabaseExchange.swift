@@ -5,7 +5,7 @@ import LatchkeyPosix
 /// How a healed database replaces `vault.db`, and how the damaged database is put aside. This works on files alone: it needs no
 /// key, and reads no row.
 ///
-/// Whenever it is interrupted, ``hasBegun(_:)`` says whether it must go on. The caller has the lock of the vault's files.
+/// Whenever the exchange is interrupted, ``hasBegun(_:)`` says whether it must go on. The caller has the lock of the vault's files.
 struct DatabaseExchange {
   /// The prefix of a healed database's name before it takes the place of the damaged one. The rest is the time.
   private static let healedPrefix = KeybagFile.database + ".healed-"
@@ -77,7 +77,7 @@ struct DatabaseExchange {
 
   /// Replaces the damaged database by the healed one. Puts the damaged database aside.
   ///
-  /// - Throws: if it failed. Then the damaged database is in its place, or ``hasBegun(_:)`` says that it is not.
+  /// - Throws: if the exchange failed. Then the damaged database is in its place, or ``hasBegun(_:)`` says that it is not.
   func run(_ folder: borrowing Folder) throws(PosixError) {
     guard !isTaken(folder) else { throw PosixError("link", code: EEXIST) }
     do throws(PosixError) {

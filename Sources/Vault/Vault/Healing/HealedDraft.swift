@@ -6,7 +6,7 @@ struct HealedDraft {
 
   init(_ vault: Vault) { self.vault = vault }
 
-  /// Looks at all of it, and leaves one file with everything in its place.
+  /// Checks the whole draft, and leaves one file with every row in its place.
   func close() throws(VaultError) {
     guard try vault.database.ready().isWhole else { throw .damaged(.of(.database, .vault(.copyDamaged))) }
     try vault.database.ready().emptyLog()

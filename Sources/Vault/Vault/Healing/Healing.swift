@@ -7,12 +7,12 @@ public struct Healing: Equatable, Sendable {
 
   /// The damage.
   public let loss: Loss
-  /// The generation from which it was made; number 0 if ``wasFinished``.
+  /// The generation from which the healed database was made; number 0 if ``wasFinished``.
   public let generation: PastGeneration
   /// Whether a former process had made the new database, and only the exchange of the files was left. Then nobody knows the
   /// outcome for the items.
   public private(set) var wasFinished = false
-  /// How many items came from the damaged file, as they are newer there.
+  /// How many items came from the damaged file, because they are newer there.
   public internal(set) var newer = 0
   /// The labels of the items that were taken from the generation, because the damaged file's rows could not be read. A label
   /// that cannot be read now is empty. These items may have been changed or deleted since.
@@ -42,7 +42,7 @@ public struct Healing: Equatable, Sendable {
     (wasFinished, isCounted, self.aside) = (true, false, aside)
   }
 
-  /// Whether items may be missing, or be as they were before.
+  /// Whether items may be missing, or may be in a former state.
   public var mayMissItems: Bool { !isCounted || !lostNumbers.isEmpty || !olderNumbers.isEmpty }
 
   /// In one line: what happened, and what may be missing.

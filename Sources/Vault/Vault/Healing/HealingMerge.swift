@@ -100,7 +100,7 @@ struct HealingMerge {
 
   private static func leaveGap(in draft: Store, _ table: NumberedTable) throws(VaultError) {
     let next = try draft.nextID(table)
-    // A counter near its end leaves no room for a gap.
+    // A counter near its highest value leaves no room for a gap.
     let last = next + gap
     if last < Store.numberLimit { try draft.goOn(table, after: last) }
   }

@@ -20,7 +20,7 @@ struct Salvage {
   ///
   /// - Parameters:
   ///   - sound: a database with the same tables. If the first page is damaged, the generation's first page is used.
-  ///   - budget: the bound for its statements. Beyond that, nothing more can be read.
+  ///   - budget: the limit for the statements of this reading. Beyond that, nothing more can be read.
   /// - Returns: nil if nothing of the file can be read.
   /// - Throws: if the copy cannot be made, which says nothing about the file.
   init?(

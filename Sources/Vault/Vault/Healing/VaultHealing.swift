@@ -153,7 +153,7 @@ public final class VaultHealing {
       return
     }
     guard !isTooLarge() else { return }
-    // Another daemon on the same home folder may heal it, too.
+    // Another daemon on the same home folder may heal the database, too.
     guard let lock = try? KeybagFile.lock(folder, deadline: Self.lockTime) else {
       state.problem = .both(.of(.database, .vault(.lockIsHeld)), .vault(.nextUnlockTries))
       return
@@ -385,7 +385,7 @@ public final class VaultHealing {
     }
     do throws(VaultError) {
       try StoreFile.checkHeader(header)
-      // The database is opened with its log, but nothing is written into the log.
+      // The database is opened together with its log, but nothing is written into the log.
       return try Store(path: place.path + "/" + name, vault: keybag.vault, mode: mode).isWhole ? .whole : .damaged
     } catch {
       if case .damaged = error { return .damaged }

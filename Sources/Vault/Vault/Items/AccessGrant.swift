@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The result of a person's answers for one item: its conditions are met, and the key of its passphrase is known. The holder
+/// The result of a person's answers for one item: the item's conditions are met, and the key of its passphrase is known. The holder
 /// decides how long it lives. It is erased with the last reference.
 ///
 /// The grant holds for the present item: a later write of the secret, the passphrase or the requirements makes the grant worthless.

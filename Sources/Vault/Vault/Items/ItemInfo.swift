@@ -4,11 +4,11 @@ import LatchkeyKeybag
 public struct ItemInfo: Equatable, Sendable {
   /// 16 bytes that no other item has, in no vault.
   public let uuid: [UInt8]
-  /// Label and attributes; nil while they cannot be read.
+  /// Label and attributes; nil while both cannot be read.
   public let metadata: ItemMetadata?
   /// When the secret may be read.
   public let accessibility: AccessibilityClass
-  /// Whether its secret can be read now.
+  /// Whether the item's secret can be read now.
   public let readability: Readability
   /// The item's requirements beside keys; nil while the label cannot be read.
   public let access: AccessControl?

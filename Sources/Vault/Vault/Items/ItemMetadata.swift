@@ -17,7 +17,7 @@ public struct ItemMetadata: Equatable, Sendable {
   /// The fingers that were enrolled when the item began to require them; present exactly if the flags say so.
   public var fingers: FingerSet?
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(
     label: String, attributes: [String: String], contentType: String, flags: UInt32 = 0, fingers: FingerSet? = nil
   ) {

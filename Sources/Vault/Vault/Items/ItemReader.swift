@@ -62,7 +62,7 @@ public final class ItemReader {
     return OpenedSecret(secret, contentType: opened.metadata.contentType)
   }
 
-  /// An item's row with its class key.
+  /// An item's row and its class key.
   ///
   /// - Throws: ``VaultError/noSuchItem``.
   func locate(_ id: Int64) throws(VaultError) -> SealedItem {
@@ -273,7 +273,7 @@ public final class ItemReader {
 
   /// Whether an item has no schema, or may have none because its label cannot be read now.
   ///
-  /// - Parameter count: how many attributes it is known to have, none of which is a schema.
+  /// - Parameter count: how many attributes of the item are known; a schema is not among them.
   private func mayLackSchema(_ id: Int64, besides count: Int, _ store: Store) throws(VaultError) -> Bool {
     // The last token stands for the whole set.
     let tokens = try store.tokens(ofItem: id).dropLast()
@@ -290,8 +290,8 @@ public final class ItemReader {
     return false
   }
 
-  /// The item of this number, if it is the one with this uuid; nil if it does not exist. Throws if damage was found, as a search
-  /// does.
+  /// The item of this number, if it is the one with this uuid; nil if there is no such item. Throws if damage was found, as a
+  /// search does.
   public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
     guard let row = try row(id), row.uuid == uuid else {
       _ = try database.writable()

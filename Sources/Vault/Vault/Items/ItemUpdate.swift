@@ -14,7 +14,7 @@ public struct ItemUpdate: Equatable, Sendable {
   /// Attributes that no other item of the vault may have together afterwards; empty for no such rule.
   public let unique: [String: String]
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(
     item: Int64, label: String? = nil, attributes: [String: String]? = nil, accessibility: AccessibilityClass? = nil,
     unique: [String: String] = [:]

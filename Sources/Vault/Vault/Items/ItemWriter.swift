@@ -182,7 +182,7 @@ public final class ItemWriter {
   /// - Parameters:
   ///   - isTightening: whether the item requires something else than before, which its row does not show.
   ///   - twins: items that go in the same step.
-  ///   - store: as ``VaultDatabase/writable()`` gave it to this call.
+  ///   - store: the store that ``VaultDatabase/writable()`` gave to this call.
   private func write(
     _ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = [], in store: Store
   ) throws(VaultError) {

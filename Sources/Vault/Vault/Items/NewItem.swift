@@ -46,6 +46,6 @@ public struct ItemTimes: Equatable, Sendable {
   /// When the item was last changed.
   public var modified: UInt64?
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(created: UInt64? = nil, modified: UInt64? = nil) { (self.created, self.modified) = (created, modified) }
 }

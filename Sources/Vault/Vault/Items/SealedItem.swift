@@ -13,7 +13,7 @@ import LatchkeySodium
 struct SealedItem {
   /// The vault: 16 bytes.
   let vault: [UInt8]
-  /// The row as it is on the disk, or as it will be.
+  /// The row, as the disk has it or will have it.
   var row: ItemRow
   let collection: OpenCollection
   let key: ClassKey
@@ -27,7 +27,7 @@ struct SealedItem {
 
   var accessibility: AccessibilityClass { key.row.accessibility }
 
-  /// Why a key of its class is not in memory.
+  /// Why a key of the item's class is not in memory.
   var absence: VaultError { key.absence(on: share) }
 
   // MARK: - opening
@@ -143,7 +143,7 @@ struct SealedItem {
   /// item key is sealed to the class's public key.
   ///
   /// - Parameters:
-  ///   - tokens: the index entries of its attributes.
+  ///   - tokens: the index entries of the item's attributes.
   ///   - modified: in seconds since 1970.
   ///   - passphraseKey: the key from the item's passphrase; nil for an item without one.
   /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``, ``VaultError/noFingers(_:)``.
@@ -284,7 +284,7 @@ struct SealedItem {
   private func secretKey(
     _ itemKey: borrowing Key, flags: UInt32, _ passphraseKey: HeldKey?
   ) throws(SodiumError) -> Key {
-    // An item with a passphrase is never sealed without its key, and an item without one never with a key.
+    // An item with a passphrase is sealed only with the passphrase's key, and any other item only without such a key.
     guard (flags >> 31 == 1) == (passphraseKey != nil) else { throw .badArgument }
     guard let passphraseKey else { return try itemKey.duplicate() }
     var hash = try KeyedHash(key: itemKey)

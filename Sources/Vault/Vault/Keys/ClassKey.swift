@@ -120,7 +120,7 @@ final class ClassKey {
         if wasTried { throw .decryptionFailed }
         return nil
       }
-      /// Opens it by the keys that the class really depends on, or by its copy.
+      /// Opens `sealed` by the keys that the class really depends on, or by the copy of the class key.
       func unwrap(_ sealed: [UInt8], copy: [UInt8]?, _ label: KeyLabel) throws(SodiumError) -> HeldKey? {
         let key = try unwrap(sealed) { above throws(SodiumError) in
           let usable = row.device == nil || row.device == above.share?.row
@@ -276,7 +276,7 @@ final class ClassKey {
     publicKeyIsGenuine = false
   }
 
-  /// Why the class cannot be read while its key is not in memory.
+  /// Why the class cannot be read while the class key is not in memory.
   func absence(on share: DeviceShare?) -> VaultError {
     guard let device = row.device, device != share?.row, row.classKeySession == nil else { return .isLocked }
     // Without this device's share nobody knows which device this is.

@@ -20,7 +20,7 @@ extension OpenCollection {
   /// Whether the class has newer keys, or gets them when its device unlocks the vault.
   func isOutdated(_ key: ClassKey) -> Bool { key.row.id < newestGeneration }
 
-  /// Whether its class keys are still those before the newest tier keys.
+  /// Whether the collection's class keys are older than the newest tier keys.
   ///
   /// A single old class key counts as well. No rotation leaves one, but anybody who had the former tier keys could have put it
   /// there.
@@ -60,7 +60,7 @@ extension OpenCollection {
   ///
   /// - Parameters:
   ///   - share: the device's present share.
-  ///   - next: the share that replaces it.
+  ///   - next: the share that replaces the present one.
   func rotate(
     share: DeviceShare?, next: DeviceShare?, in store: Store
   ) throws(VaultError) -> CollectionRotation {

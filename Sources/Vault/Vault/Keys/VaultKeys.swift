@@ -45,7 +45,7 @@ final class VaultKeys {
     return found
   }
 
-  /// The class key of that number, and its collection; nil if the vault has none.
+  /// The class key of that number, and its collection; nil if the vault has no such key.
   func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
     for collection in collections {
       if let key = collection.classes.first(where: { $0.row.id == id }) { return (collection, key) }

@@ -104,7 +104,7 @@ public final class VaultRotation {
 
   /// Whether keys could be changed now.
   ///
-  /// - Throws: the reason if they could not.
+  /// - Throws: the reason if the keys cannot be changed now.
   public func checkMayBegin() throws(VaultError) {
     _ = try database.writable()
     guard keys.isUnlocked else { throw .isLocked }
@@ -224,7 +224,7 @@ public final class VaultRotation {
     for (collection, key) in emptied { collection.drop([key]) }
     if isUnfinished { return true }
     try forgetFormerKeys()
-    // The former keys are in the log until it is emptied.
+    // The log has the former keys until it is emptied.
     device.settleDatabase()
     return false
   }

@@ -2,9 +2,9 @@
 public struct FoundItem: Equatable, Sendable {
   /// The item's number. No other item ever has that number.
   public let id: Int64
-  /// The collection it is in.
+  /// The item's collection.
   public let collection: Int64
-  /// Whether its secret can be read now.
+  /// Whether the item's secret can be read now.
   public let readability: Readability
   /// When the item was last changed, in seconds since 1970.
   public let modified: UInt64

@@ -9,7 +9,7 @@ public struct TextPage: Equatable, Sendable {
   /// How many items could not be looked at, because their labels cannot be read now.
   public var unread: Int
 
-  /// Puts them together.
+  /// Puts the values together.
   public init(items: [Int64] = [], next: Int64 = 0, unread: Int = 0) {
     (self.items, self.next, self.unread) = (items, next, unread)
   }
@@ -71,7 +71,7 @@ public final class TextSearch {
   /// - Parameters:
   ///   - words: no words find every item.
   ///   - next: of the step before; 0 for the first one.
-  ///   - limit: how many items it finds at most. 0 finds none, and only remembers the letters of items for later searches.
+  ///   - limit: how many items the step finds at most. 0 only remembers the letters of items for later searches.
   /// - Throws: if damage was found, and this step is the last one and found nothing.
   public func step(
     _ words: Words, in collection: Int64, from next: Int64 = 0, limit: Int

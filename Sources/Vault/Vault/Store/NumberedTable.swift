@@ -10,7 +10,7 @@ enum NumberedTable: CaseIterable {
     }
   }
 
-  /// Reads the counter of its numbers, and the highest number of a row.
+  /// Reads the counter of the table's numbers, and the highest number of a row.
   var query: StaticString {
     switch self {
     case .collection:

@@ -6,9 +6,9 @@ struct PlacedItem {
   /// Nil for an item that does not exist, although an index leads to it.
   let collection: Int64?
   let classKey: Int64
-  /// How its own key is kept.
+  /// How the item's own key is kept.
   let form: ItemRow.Form?
-  /// Whether its row says that it has requirements (``ItemAccess``).
+  /// Whether the item's row says that the item has requirements (``ItemAccess``).
   let isGuarded: Bool
   /// When the item was last changed.
   let modified: UInt64

@@ -61,7 +61,7 @@ struct CollectionRow: CheckedRow {
   var epoch: UInt64
   /// The label, sealed under a key that is derived from the index key.
   var label: [UInt8]
-  /// Set by Lock(collection): a screen unlock does not bring its keys back.
+  /// Set by Lock(collection): a screen unlock does not bring the collection's keys back.
   var locked: Bool
   /// A ``CollectionPassphrase``; nil without one.
   var passphrase: [UInt8]?
@@ -93,7 +93,7 @@ struct ClassKeyRow: CheckedRow {
   let uuid: [UInt8]
   var collection: Int64
   let accessibility: AccessibilityClass
-  /// The device that it is bound to; nil for a class that migrates.
+  /// The device that the class is bound to; nil for a class that migrates.
   let device: Int64?
   let created: UInt64
   var classKey: [UInt8]
@@ -129,7 +129,7 @@ struct ItemRow: CheckedRow {
   enum Form: UInt8 {
     /// Wrapped under the class key.
     case wrapped = 0
-    /// Sealed to the class's public key, as it was stored while the class was locked.
+    /// Sealed to the class's public key: the item was stored while the class was locked.
     case storedWhileLocked = 1
     /// Stored while locked, but not by a program with tier key C: kept, never opened.
     case quarantined = 2

@@ -68,7 +68,7 @@ extension Store {
 
   /// Deletes an item. No key is needed.
   ///
-  /// - Parameter uuid: the uuid that it must have; nil for any.
+  /// - Parameter uuid: the uuid that the item must have; nil for any.
   /// - Returns: whether the item existed.
   func deleteItem(_ id: Int64, uuid: [UInt8]? = nil) throws(VaultError) -> Bool {
     let found = try numbers("SELECT id FROM item WHERE id = ?1 AND uuid = coalesce(?2, uuid)") {
@@ -329,7 +329,7 @@ extension Store {
 
   /// Whether the index has this entry.
   func hasToken(_ token: [UInt8], _ item: Int64) throws(VaultError) -> Bool {
-    // Looks the entry up by its token, and not by its item.
+    // Looks the entry up by its token, not by its item.
     let found = try entries(
       .count(1), "SELECT item, token FROM token INDEXED BY sqlite_autoindex_token_1 WHERE token = ? AND item = ?"
     ) { s throws(SQLiteError) in try s.bind(1, token).bind(2, item) }
@@ -406,7 +406,7 @@ extension Store {
   }
 }
 
-/// An item's number, and the check sum that its row says it has.
+/// An item's number, and the check sum in its row.
 struct ItemSum: Equatable {
   let item: Int64
   let checksum: [UInt8]

@@ -54,7 +54,7 @@ final class Store {
     return true
   }
 
-  /// Makes a new database with its first row. `path` nil: in memory only.
+  /// Makes a new database, and writes its first row. `path` nil: in memory only.
   init(creating path: String?, first row: VaultRow) throws(VaultError) {
     database = try VaultError.store { () throws(SQLiteError) in
       try Database(path: path ?? ":memory:", mode: path == nil ? .memory : .creating)
@@ -88,7 +88,7 @@ final class Store {
 
   /// Whether there were writes since the write-ahead log was emptied.
   private(set) var hasLog = true
-  /// How many changes were begun since it was opened.
+  /// How many changes were begun since the store was opened.
   private(set) var changes = 0
 
   /// Runs `body` in a transaction, in which `VaultError` undoes everything.

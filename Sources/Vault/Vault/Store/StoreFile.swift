@@ -31,7 +31,7 @@ enum StoreFile {
   /// Checks the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before SQLite does.
   /// SQLite would make an empty file into a database, and convert a foreign one to write-ahead mode.
   ///
-  /// Reading them ends this process's locks on the file, so it must not happen while the same process has the database open.
+  /// Reading the header ends this process's locks on the file. So it must not happen while the same process has the database open.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a known format.
   static func checkHeader(_ header: [UInt8]) throws(VaultError) {

@@ -106,7 +106,7 @@ final class VaultDatabase {
     }
   }
 
-  /// Runs a change of the database: all of it is on the disk when this returns, or nothing of it happened.
+  /// Runs a change of the database: when this returns, all of it is on the disk, or nothing.
   func writing<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
     try writing(to: try writable(), body)
   }

@@ -23,9 +23,9 @@ public final class HistoryComparison {
     public let uuid: [UInt8]
     /// The item's number, also of a deleted item.
     public let item: Int64
-    /// The number of its collection, likewise.
+    /// The number of the item's collection.
     public let home: Int64
-    /// The label of its collection; empty if it cannot be read now.
+    /// The label of the item's collection; empty if the label cannot be read now.
     public let collection: String
     /// The item's label, now or in the generation; empty if the label cannot be read now.
     public let label: String
@@ -57,7 +57,7 @@ public final class HistoryComparison {
 
   /// Begins.
   ///
-  /// - Throws: if there is no such generation, or it cannot be read.
+  /// - Throws: if there is no such generation, or the generation cannot be read.
   public init(_ vault: Vault, with number: UInt32) throws(VaultError) {
     self.vault = vault
     past = try OpenedGeneration(vault, number: number)

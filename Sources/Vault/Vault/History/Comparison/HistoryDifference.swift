@@ -11,7 +11,7 @@ struct HistoryDifference {
 
   /// One step.
   ///
-  /// - Returns: whether they differ; nil while that is unknown.
+  /// - Returns: whether they differ; nil while the answer is unknown.
   mutating func step() throws(VaultError) -> Bool? {
     guard isBegun else {
       isBegun = true

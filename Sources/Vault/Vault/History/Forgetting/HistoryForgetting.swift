@@ -27,7 +27,7 @@ public final class HistoryForgetting {
 
   private let history: History
   private let vault: [UInt8]
-  /// The items that were given, by their uuids. At the end no generation has them.
+  /// The given items, by their uuids. At the end no generation has them.
   let given: Set<[UInt8]>
   /// These, and those that the walks found so far. A generation that was looked through before may still have a found one.
   private(set) var items: Set<[UInt8]>
@@ -61,7 +61,7 @@ public final class HistoryForgetting {
   /// Works for a moment.
   ///
   /// - Returns: whether there is more to do. If not, the items are gone from every generation, and that is on the disk.
-  /// - Throws: why it cannot go on. A new attempt does the rest.
+  /// - Throws: the reason why the removal cannot go on. A new attempt does the rest.
   public func step() throws(VaultError) -> Bool {
     if history.loosenFirst(for: self) { return true }
     return try work()

@@ -14,7 +14,7 @@ struct HistoryItemWalk {
   private(set) var found: [Int64] = []
   /// Whether an item of the vault could not be read, and was not compared. That is not damage of the generation.
   private(set) var isPresentUnreadable = false
-  /// The uuids of those among them that the vault protects better.
+  /// The uuids of the items that the vault protects better.
   private(set) var weaker: Set<[UInt8]> = []
 
   private static let batch = 64

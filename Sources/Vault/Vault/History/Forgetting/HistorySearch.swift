@@ -9,11 +9,11 @@ public final class HistorySearch {
     public let uuid: [UInt8]
     /// Whether the vault has the item now. Then the other fields are empty.
     public let isPresent: Bool
-    /// The number that it had.
+    /// The item's number in the generation.
     public let item: Int64
-    /// The number of its collection.
+    /// The number of the item's collection.
     public let home: Int64
-    /// The label of its collection; empty if it cannot be read now.
+    /// The label of the item's collection; empty if the label cannot be read now.
     public let collection: String
     /// The item's label; empty if the label cannot be read now.
     public let label: String

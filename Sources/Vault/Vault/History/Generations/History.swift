@@ -35,7 +35,7 @@ public final class History: TighteningObserver {
   var spareRoom = History.usualSpareRoom
   /// How long one step copies, in milliseconds.
   var copyTime = History.stepTime
-  /// Why the last generation was not made; nil if it was made.
+  /// Why the last generation was not made; nil if that generation was made.
   public private(set) var problem: Reason?
   private var stage = Stage.resting
   /// When the last look was whether to make a generation, by ``Process.sinceBoot``; nil if there was none.
@@ -50,7 +50,7 @@ public final class History: TighteningObserver {
   /// Items that are better protected now than in the generations. The generations must lose them, and no such item comes back
   /// before.
   private var tightened: Set<[UInt8]> = []
-  /// Removes the items of ``tightened`` that were known when it began.
+  /// Removes the items of ``tightened`` that were known when the removal began.
   private var loosening: HistoryForgetting?
   /// When that removal last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
@@ -149,13 +149,13 @@ public final class History: TighteningObserver {
   /// Has an item taken out of all generations. From now on no generation brings it back.
   func tighten(_ uuid: [UInt8]) {
     guard !home.isEmpty else { return }
-    // The copy under way may have the item as it was.
+    // The copy under way may have the item in its former state.
     rest()
     tightened.insert(uuid)
     isStuck = false
   }
 
-  /// Whether an item is, or was when it was deleted, better protected than in the generations.
+  /// Whether an item is better protected than in the generations, or was so when it was deleted.
   func isTightened(_ uuid: [UInt8]) -> Bool { tightened.contains(uuid) }
 
   /// A small piece of the work on such items.
@@ -197,7 +197,7 @@ public final class History: TighteningObserver {
     do throws(VaultError) { return try loosen(store) } catch { return false }
   }
 
-  /// Begins to take items out of every generation, by their uuids.
+  /// Begins to take items out of every generation, by the items' uuids.
   public func forgetEverywhere(_ items: [[UInt8]]) throws(VaultError) -> HistoryForgetting {
     // The copy under way may have these items.
     rest()

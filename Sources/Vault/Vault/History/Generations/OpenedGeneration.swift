@@ -7,7 +7,7 @@ import LatchkeySodium
 struct PastItem {
   let sealed: SealedItem?
   let row: ItemRow
-  /// The row of its collection in the generation.
+  /// The row of the item's collection in the generation.
   let collection: CollectionRow
   let accessibility: AccessibilityClass
   /// The item's label and attributes; nil while their key is not in memory.
@@ -60,7 +60,7 @@ struct OpenedGeneration {
   /// Up to `limit` items with a number above `id`.
   func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] { try store.items(after: id, limit: limit) }
 
-  /// The collection's label; empty if it cannot be read.
+  /// The collection's label; empty if the label cannot be read.
   func label(of collection: CollectionRow) -> String {
     guard let index = vault.keys.index else { return "" }
     return (try? vault.collections.title(of: collection, index: index).label) ?? ""
@@ -92,7 +92,7 @@ struct OpenedGeneration {
 
   /// Reads an item.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` if its row is damaged, or refers to missing rows.
+  /// - Throws: ``VaultError/damaged(_:)`` if the item's row is damaged, or refers to missing rows.
   func item(_ id: Int64) throws(VaultError) -> PastItem {
     guard let row = try store.item(id), let collection = collections[row.collection],
       let classRow = classes[row.classKey], classRow.collection == row.collection

@@ -6,7 +6,7 @@ public struct PastGeneration: Equatable, Sendable {
   public let time: UInt64
   /// The newest key epoch at that moment.
   public let epoch: UInt32
-  /// The size of its file in bytes, ``sizeLimit`` at most: a file can claim any size without having it.
+  /// The size of the generation's file in bytes, ``sizeLimit`` at most: a file can claim any size without having it.
   public let size: Int
 
   /// More than SQLite's largest database takes. No disk with less free space would have room for such a copy.
@@ -14,7 +14,7 @@ public struct PastGeneration: Equatable, Sendable {
 
   static let suffix = ".db"
 
-  /// The name of its file.
+  /// The name of the generation's file.
   var name: String { "\(number)-\(time)-\(epoch)\(Self.suffix)" }
 
   init(number: UInt32, time: UInt64, epoch: UInt32, size: Int) {

@@ -4,8 +4,8 @@ import LatchkeySodium
 /// A deleted collection that comes back from a generation. It keeps its uuid, to which everything in it is bound, and its class
 /// keys.
 ///
-/// It gets a new place in the chain of collection keys, as another collection may have its former one by now. So its class
-/// keys are wrapped anew.
+/// The collection gets a new place in the chain of collection keys, because another collection may have its former place by now. So
+/// its class keys are wrapped anew.
 struct CollectionRevival {
   private let row: CollectionRow
   /// The class keys with their numbers in the generation, in that order.
@@ -17,8 +17,8 @@ struct CollectionRevival {
   /// Takes the next place of both chains.
   ///
   /// - Parameters:
-  ///   - past: as the generation has it.
-  ///   - aliases: their tokens.
+  ///   - past: the collection, as the generation has it.
+  ///   - aliases: the tokens of the aliases.
   /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``.
   init(
     _ past: OpenCollection, aliases: [[UInt8]], of vault: Vault, chains: inout TierChains
@@ -55,7 +55,7 @@ struct CollectionRevival {
   /// The rows that will be on the disk when the transaction ends.
   struct Written {
     let collection: OpenCollection
-    /// The numbers of its class keys, by those in the generation.
+    /// The new numbers of the class keys, by the numbers in the generation.
     let classKeys: [Int64: Int64]
   }
 

@@ -12,7 +12,7 @@ enum DeletedCollection {
   /// The collection's rows, with the classes that open.
   case open(OpenCollection)
 
-  /// Why nothing of it can be brought back now; nil if something can.
+  /// Why nothing of the collection can come back now; nil if something can.
   var obstacle: Reason? {
     switch self {
     case .protected: .item(.collectionDeletedProtected)

@@ -3,8 +3,8 @@ import LatchkeySodium
 
 /// Collections that were deleted and are to come back from a generation.
 ///
-/// Their keys cannot be derived from memory (see ``KeyChain``). The keys come with the next tier keys, and the next lock erases
-/// them.
+/// The keys of these collections cannot be derived from memory (see ``KeyChain``). The keys come with the next tier keys, and the
+/// next lock erases them.
 struct DeletedCollections {
   /// A collection's own tier keys.
   struct Keys {
@@ -28,7 +28,7 @@ struct DeletedCollections {
   /// Whether keys of any collection are wanted.
   var isWaiting: Bool { !wanted.isEmpty }
 
-  /// The keys of a collection; nil if its keys of this epoch are not in memory.
+  /// The keys of a collection; nil if the collection's keys of this epoch are not in memory.
   func keys(of row: CollectionRow, epoch: UInt32) -> Keys? { open[Place(row)].flatMap { $0.epoch == epoch ? $0 : nil } }
 
   /// Notes that the next tier keys must give the keys of this collection.

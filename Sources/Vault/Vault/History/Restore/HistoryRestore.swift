@@ -13,16 +13,16 @@ public final class HistoryRestore {
   /// The row to write.
   private struct Draft {
     var row: ItemRow
-    /// The item that it replaces; nil for none.
+    /// The item that the draft replaces; nil for none.
     let counterpart: Int64?
     /// The key of the item to replace. Each write changes it.
     let expected: [UInt8]?
-    /// Where to look for its attributes again.
+    /// Where to look for the item's attributes again.
     let token: [UInt8]
     let line: Int
     /// Whether the item gets a stricter class than it has now.
     let isStricter: Bool
-    /// The number of its collection in the generation, if the vault does not have that collection any more.
+    /// The number of the item's collection in the generation, if the vault does not have that collection any more.
     let deleted: Int64?
   }
 
@@ -117,7 +117,7 @@ public final class HistoryRestore {
     let item: PastItem
     do throws(VaultError) { item = try past.item(id) } catch {
       guard case .damaged(let reason) = error else { throw error }
-      // It is unknown which item this row was.
+      // This row does not tell which item it was.
       guard case .everything = selected.selection else { return }
       report.items += 1
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
@@ -295,8 +295,8 @@ public final class HistoryRestore {
         line: report.lines.count - 1, isStricter: isStricter, deleted: deleted))
   }
 
-  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. An item that
-  /// a program stored or changed meanwhile stays. Call this only when ``step()`` says that there is no more.
+  /// Writes everything in one transaction: when this returns, all of it is on the disk, or nothing. An item that a program stored
+  /// or changed meanwhile stays. Call this only when ``step()`` says that there is no more.
   public func finish() throws(VaultError) -> Restore.Changes {
     guard !isDry, !drafts.isEmpty else { return Restore.Changes() }
     guard vault.isUnlocked else { throw .isLocked }
@@ -312,7 +312,7 @@ public final class HistoryRestore {
     let revivals = try revivals(&chains)
     var changes = Restore.Changes()
     var stale: [Int] = []
-    // Reported before they are written, as for any other item that is better protected from now on.
+    // These items are reported before they are written, as for any other item that is better protected from now on.
     try vault.database.reading { store throws(VaultError) in
       for draft in drafts where draft.counterpart != nil && (draft.isStricter || draft.row.access != nil) {
         if try isCurrent(draft, store) { vault.history.tighten(draft.row.uuid) }
@@ -321,7 +321,7 @@ public final class HistoryRestore {
     let written = try vault.database.writing { store throws(VaultError) in
       (changes, stale) = (Restore.Changes(), [])
       var next = try store.nextID(.item)
-      // All of them are checked first: a generation may have several items with the same attributes.
+      // All items are checked first: a generation may have several items with the same attributes.
       var current: [Draft] = []
       for draft in drafts {
         if try isCurrent(draft, store) { current.append(draft) } else { stale.append(draft.line) }
