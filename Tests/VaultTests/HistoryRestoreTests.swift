@@ -275,7 +275,7 @@ struct HistoryRestoreTests {
     try vault.collections.lock(other)
     let outcome = try vault.bringBack(from: 1)
     #expect(outcome.report.left == 1 && outcome.report.lines[0].collection == "Other")
-    #expect(outcome.report.lines[0].why == "its collection is locked by itself")
+    #expect(outcome.report.lines[0].why == "its collection is locked explicitly")
     vault.lock()
     #expect(throws: VaultError.isLocked) { try vault.bringBack(from: 1) }
     #expect(throws: VaultError.unavailable(.noGeneration(9))) { try vault.differences(from: 9) }

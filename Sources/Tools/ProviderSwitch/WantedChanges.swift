@@ -318,7 +318,7 @@ struct WantedChanges {
     var change = FileChange(path: path, side: side, purpose: purpose, before: before, after: .absent)
     if case .file(_, let mode) = before, !settings.isEmpty {
       guard let old = before.text else {
-        obstacles.append(translated("\(short(path)) is not a text file. Look what it is, and take it away."))
+        obstacles.append(translated("\(short(path)) is not a text file. Look at it, and remove it."))
         return
       }
       var text = SettingsText(old)
@@ -382,7 +382,7 @@ struct WantedChanges {
       obstacles.append(
         translated(
           """
-          not only root can change what \(place) is, so \(path) is not written as root. Look at it with 'ls -ld \
+          other users than root can change \(place), so \(path) is not written as root. Look at it with 'ls -ld \
           \(ShellCommand.quoted(place))': it has to be root's own folder, no link, and closed to others with 'sudo chmod go-w'.
           """))
       return nil

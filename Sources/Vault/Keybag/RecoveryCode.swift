@@ -197,7 +197,7 @@ extension RecoveryCode.Mistake {
         """
         a code has \(RecoveryCode.groupCount * RecoveryCode.groupSize) characters besides the hyphens, this has \(count)
         """)
-    case .character(let group): Phrase("a character in group \(group) is in no code")
+    case .character(let group): Phrase("group \(group) has a character that no code has")
     case .group(let group): Phrase("there is a typing mistake in group \(group)")
     case .whole: Phrase("there is a typing mistake in more than one place")
     case .outOfMemory: Phrase("there is not enough memory")

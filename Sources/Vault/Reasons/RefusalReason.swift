@@ -36,9 +36,9 @@ public enum RefusalReason: String, ReasonGroup {
     case .searchIncomplete: Phrase("not all generations were looked at")
     case .noGeneration: Phrase("there is no generation yet: 'latchkey history make' makes one")
     case .lockedBefore: Phrase("it is locked: run 'latchkey unlock' first")
-    case .noOpenVault: Phrase("there is no vault that is open: run 'latchkey unlock' first")
+    case .noOpenVault: Phrase("no vault is in use: run 'latchkey unlock' first")
     case .vaultDamaged: Phrase("the vault is damaged; 'latchkey status' says how")
-    case .keysChange: Phrase("the vault is being given new keys; try again when 'latchkey status' says no more of it")
+    case .keysChange: Phrase("the vault is being given new keys; try again when 'latchkey status' no longer mentions it")
     case .vaultBusy: Phrase("the vault is busy; try again")
     case .otherHistory: Phrase("another command works with the generations; try again when it has ended")
     case .nothingBegun: Phrase("nothing was begun")
@@ -59,7 +59,7 @@ public enum RefusalReason: String, ReasonGroup {
     case .noPassphrase: Phrase("the collection has no passphrase of its own")
     case .passphraseGiven:
       Phrase("its passphrase was given, so it is unlocked. Delete it without --forgotten-passphrase")
-    case .itemLockedByItself: Phrase("an item in it was locked by itself. Run 'latchkey unlock' first")
+    case .itemLockedByItself: Phrase("an item in it was locked explicitly. Run 'latchkey unlock' first")
     }
   }
 }

@@ -20,7 +20,7 @@ public enum ServiceReason: String, ReasonGroup {
     case .sessionItems: Phrase("session items have no requirements")
     case .portalItems: Phrase("items of the portal's collection have no requirements")
     case .sessionNeverLocked: Phrase("the session collection is never locked")
-    case .portalNeverLocked: Phrase("the collection of sandboxed applications is locked with the session only")
+    case .portalNeverLocked: Phrase("the collection of sandboxed applications cannot be locked by itself")
     case .takesNoPassword:
       Phrase("Latchkey takes no password from programs: it asks you itself. Use Unlock, or 'latchkey passphrase'")
     case .sessionHasNoPassword: Phrase("the session collection is in memory only, and has no password")
@@ -30,8 +30,8 @@ public enum ServiceReason: String, ReasonGroup {
     case .portalTakesNoPassphrase:
       Phrase(
         """
-        sandboxed applications keep their secrets in it, and would hang until you give the passphrase: it opens with \
-        your login
+        sandboxed applications keep their secrets in this collection, and would hang until you give a passphrase, so \
+        it can have none
         """)
     }
   }

@@ -47,8 +47,8 @@ struct ArchivePassphrase: ParsableArguments {
         "\n"
           + translated(
             """
-            This backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes for it. Where this machine has not so \
-            much to spare, or takes more than 90 seconds, restore it on another one.
+            To check the passphrase, this backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes. If \
+            this machine has less memory to spare, or takes more than 90 seconds, restore the backup on another one.
             """)
       }
       throw Failure.notTaken(text.translated, hint: hint ?? "")

@@ -77,7 +77,7 @@ extension ArchiveReport {
     ]
     if isDry {
       text += section(.added, translated("Would come:"))
-      text += section(.replaced, translated("Would take the place of an item with another secret:"))
+      text += section(.replaced, translated("Would replace an item with another secret:"))
     }
     text += section(.conflict, translated("In conflict; what is here stays (--theirs takes \(source)'s):"))
     text += section(.left, isDry ? translated("Would stay behind:") : translated("Stayed behind:"))

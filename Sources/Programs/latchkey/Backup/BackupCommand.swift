@@ -13,9 +13,10 @@ struct BackupCommand: ParsableCommand {
     abstract: translated("Write the vault into one encrypted file, with a passphrase of its own."),
     discussion: translated(
       """
-      The vault must be unlocked. Whoever has the file and its passphrase has the secrets, but for those of the classes \
-      …-this-device-only, which this device alone can restore; when-passcode-set-this-device-only is in no backup. \
-      Collections that are locked by themselves, or whose passphrase was not given, are left out and named. A collection's \
+      The vault must be unlocked. Anybody with the file and its passphrase can read the secrets, except those of the \
+      classes …-this-device-only, which only this device can restore. when-passcode-set-this-device-only is in no \
+      backup. Collections with an explicit lock, or whose passphrase was not given, are left out and named. A \
+      collection's \
       own passphrase does not protect what is in the file.
       Exit status 4: the file was written, but something was left out that should be in it. Items of \
       when-passcode-set-this-device-only do not count: --json has their number as 'excluded'.

@@ -14,8 +14,8 @@ struct RestoreCommand: ParsableCommand {
     discussion: translated(
       """
       The vault must be unlocked. An item that is there already, in the same collection with the same attributes and \
-      secret, stays as it is. Where the secret is another one, yours stays, and is listed; with --theirs the backup's \
-      takes its place. Items of the classes …-this-device-only come only on the device that made the backup. Collections \
+      secret, stays as it is. If the backup has another secret for it, yours stays, and is listed; --theirs takes the \
+      backup's. Items of the classes …-this-device-only come only on the device that made the backup. Collections \
       that are made anew have no passphrase. First the whole file is read; what is damaged or cut is not restored at all. \
       Exit status 4: it was restored, but something stays behind, or differs.
       """))

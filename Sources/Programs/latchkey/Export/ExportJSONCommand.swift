@@ -12,8 +12,9 @@ struct ExportJSONCommand: ParsableCommand {
     abstract: translated("Export everything into a JSON file, which 'latchkey import json' reads."),
     discussion: translated(
       """
-      The file has collections, labels, attributes, content types, times, classes, what items require, and the secrets: as \
-      text, or in Base64 where a secret is no text. FORMAT.md describes it. It is not encrypted, and only you may read it \
+      The file has collections, labels, attributes, content types, times, classes, what items require, and the \
+      secrets: as text, or in Base64 if a secret is not text. FORMAT.md describes it. It is not encrypted, and only \
+      you may read it \
       (mode 0600). It appears under its name when all of it is written.
       """))
 

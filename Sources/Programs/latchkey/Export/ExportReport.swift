@@ -90,7 +90,7 @@ struct ExportReport: Encodable {
         ])
     ]
     if dry_run { text += section(.exported, translated("Would be exported:")) }
-    text += section(.conflict, translated("In conflict; what the other program has stays:"))
+    text += section(.conflict, translated("In conflict; the other program's secret stays:"))
     text += section(.left, dry_run ? translated("Would be left out:") : translated("Left out:"))
     text += notices.map(TerminalText.printable)
     if dry_run { text.append(translated("Nothing was written.")) }

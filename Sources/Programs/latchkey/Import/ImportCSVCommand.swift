@@ -40,7 +40,7 @@ struct ImportCSVCommand: ParsableCommand {
       let parts = word.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, let kind = PasswordTable.Column(rawValue: String(parts[0])) else {
         throw ValidationError(
-          translated("--column takes what=name, such as password=Kennwort. What is one of \(Self.kinds)."))
+          translated("--column takes KIND=NAME, such as password=Kennwort. The kinds are \(Self.kinds)."))
       }
       named[kind] = String(parts[1])
     }

@@ -19,9 +19,10 @@ struct ImportChoice: ParsableArguments {
   @Option(
     help: .translated(
       """
-      Which secret and label stay where an item has the same attributes and another secret or label: the vault's (here), \
-      the imported ones (there), or those that were changed last (newer), unless both were changed since an import. Without \
-      it, one that was changed later there takes the place of one that was not changed here since its import.
+      Which secret and label stay if an item has the same attributes and another secret or label: the vault's (here), \
+      the imported ones (there), or those that were changed last (newer), unless both were changed since an import. \
+      Without this option, an item that was changed later there replaces one that was not changed here since its \
+      import.
       """))
   var prefer: Preference?
   @Option(

@@ -10,7 +10,7 @@ struct ImportCommand: ParsableCommand {
       Nothing is changed at the old place. Labels, attributes, secrets and times arrive exactly as they are, as far as the \
       old place has them. The class of each item is by the rules (latchkey rules).
       An item that is in the vault with the same attributes and the same secret stays as it is, so a second import stores \
-      nothing. Where the secrets differ, --prefer says which stays. An import that was interrupted goes on when you run it \
+      nothing. If the secrets differ, --prefer says which stays. An import that was interrupted goes on when you run it \
       again.
       Exit status 4: it was done, but something stays behind, or differs.
 

@@ -12,7 +12,7 @@ struct ImportPassCommand: ParsableCommand {
     commandName: "pass", abstract: translated("Import the passwords of pass."),
     discussion: translated(
       """
-      Reads every .gpg file of ~/.password-store (of $PASSWORD_STORE_DIR, where that is set), or of the folder that you \
+      Reads every .gpg file of ~/.password-store (of $PASSWORD_STORE_DIR, if that is set), or of the folder that you \
       name, by gpg: its agent asks for the passphrase of your key. The first line of a file becomes an item with the \
       attributes xdg:schema=\(PasswordTable.schema), name=FOLDER/FILE and field=password. The lines below it become another \
       one, with field=notes. Folders that are links are read too. What cannot be read stays behind and is listed.
@@ -60,7 +60,7 @@ struct ImportPassCommand: ParsableCommand {
     }
     if !store.links.isEmpty {
       let list = store.links.joined(separator: ", ")
-      importer.note(translated("Folders that are links were read too; what they lead to stays there: \(list)."))
+      importer.note(translated("Folders that are links were read too; their targets stay there: \(list)."))
     }
     if !store.loops.isEmpty {
       let list = store.loops.joined(separator: ", ")

@@ -11,7 +11,7 @@ import LatchkeySystemd
 /// `latchkey edit`
 struct EditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "edit", abstract: translated("Change one item: what the options name, and nothing else."),
+    commandName: "edit", abstract: translated("Change one item, only as the options say."),
     discussion: translated(
       """
       To change the class or the secret, the item must be readable. If it is locked, you are asked to unlock it. With \

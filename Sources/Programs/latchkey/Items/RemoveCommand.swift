@@ -100,7 +100,7 @@ struct RemoveCommand: ParsableCommand {
     StandardStream.error.show(
       translated(
         """
-        latchkey: what cannot be read may still have them, generation \(numbers).
+        latchkey: generations that cannot be read may still have them: \(numbers).
         Delete the files that begin with such a number in ~/.local/share/latchkey/generations.
 
         """))

@@ -18,7 +18,7 @@ struct FingerProtectorChange {
   /// The cost without a TPM.
   private static let costWithoutTPM = translated(
     """
-    Without a TPM the key for that is in the memory of the device key service. Who can read all memory of this machine
+    Without a TPM the key for that is in the memory of the device key service. Anybody who can read all memory of this machine
     while the screen is locked can then unlock the vault. Every sleep ends it, so your password is needed after that.
     """)
 

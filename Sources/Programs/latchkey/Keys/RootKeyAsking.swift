@@ -159,7 +159,7 @@ struct RootKeyAsking: ParsableArguments {
       guard !stdin else {
         throw Failure.declined(translated("\(mistake.phrase.translated). Nothing was done."))
       }
-      terminal.answer(.error(translated("No: \(mistake.phrase.translated). Once more.")), { _ in })
+      terminal.answer(.error(translated("That is not right: \(mistake.phrase.translated). Try again.")), { _ in })
     }
   }
 

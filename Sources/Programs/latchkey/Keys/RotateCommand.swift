@@ -61,8 +61,8 @@ struct RotateCommand: ParsableCommand {
         throw Failure.declined(
           translated(
             """
-            that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that password, \
-            or log in again; then this.
+            that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that \
+            password, or log in again. Then run this again.
             """))
       case let other:
         throw other.failure(

@@ -53,7 +53,7 @@ struct SecurityKeyChange {
       let (program, passwords) = try begin(with: name)
       try run(.removeSecurityKey, try Self.names(name), passwords, program)
       Journal.record(.notice, "a security key was removed from what unlocks the vault")
-      print(translated("The security key \(name) unlocks the vault no more."))
+      print(translated("The security key \(name) no longer unlocks the vault."))
       print(
         translated(
           """
@@ -117,7 +117,7 @@ struct SecurityKeyChange {
     guard SecurityKey.isName(name) else {
       throw Failure.declined(
         translated(
-          "a name has 1 to \(SecurityKey.nameLimit) bytes, no control character, and no blank at its begin or end."))
+          "a name has 1 to \(SecurityKey.nameLimit) bytes, no control character, and no blank at its beginning or end."))
     }
     guard !names.contains(name) else {
       throw Failure.declined(translated("another security key has that name already. Give another one."))

@@ -52,8 +52,8 @@ struct SessionProtectorChange {
         translated(
           """
           An older copy of the keybag still opens at such a login, and after 'latchkey rotate' only what was in a copy of the
-          database of the same time. What ends that for all copies is to take the service out of /etc/latchkey/services.
-          ('latchkey device forget', by root, does as well, and loses every secret that is bound to this device.)
+          database of the same time. To end that for all copies, take the service out of /etc/latchkey/services.
+          ('latchkey device forget', by root, ends it too, but loses every secret that is bound to this device.)
           """))
     }
   }

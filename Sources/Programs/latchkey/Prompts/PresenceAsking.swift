@@ -31,7 +31,7 @@ struct PresenceAsking: ParsableArguments {
       throw Failure.declined(
         translated(
           """
-          it could not be found out whether it is you: \(why).
+          it could not be checked whether it is you: \(why).
           Is there a PAM service '\(Self.service)' in /etc/pam.d?
           """))
     }

@@ -11,9 +11,10 @@ struct RulesCommand: ParsableCommand {
     commandName: "rules", abstract: translated("Say which class a new item gets."),
     discussion: translated(
       """
-      The class of a new item is, in this order: what its maker names (attribute latchkey:accessible), what the item had \
-      that it replaces, the first rule that fits in ~/.config/latchkey/rules.yaml, then in the installed rules, and else \
-      when-unlocked. The installed file says how rules are written. Works without a running vault.
+      The class of a new item is, in this order: the class that the program names (attribute latchkey:accessible), the \
+      class of the item that it replaces, the first matching rule in ~/.config/latchkey/rules.yaml, then in the \
+      installed rules, else when-unlocked. The installed file says how rules are written. Works without a running \
+      vault.
       """),
     subcommands: [RulesTestCommand.self, RulesCheckCommand.self])
 }

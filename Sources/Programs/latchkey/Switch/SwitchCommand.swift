@@ -25,7 +25,8 @@ struct SwitchCommand: ParsableCommand {
       With --all-users and sudo, both do the same for all users of the machine: by files in /etc and /usr/local/share, noted in \
       /etc/latchkey/switch.json. Nothing in home folders is touched, and running sessions go on as they are.
 
-      With --finger and sudo, it leaves all that alone, and adds or removes one line in the PAM files of screen lockers: a finger at \
+      With --finger and sudo, it leaves all that alone, and adds or removes one line in the PAM files of screen \
+      lockers: a finger at \
       the lock screen then opens the vault too. See latchkey-protector(1).
 
       Exit status: 0 done, or nothing to do; 1 not done, for the reason that is printed; 4 done, but something is left to \
@@ -93,13 +94,13 @@ struct SwitchCommand: ParsableCommand {
             ))
         case .file(let path, let error):
           report.refused.append(
-            translated("\(path) cannot be changed: \(error). Run this command again when that is put right."))
+            translated("\(path) cannot be changed: \(error). Run this command again when that is fixed."))
         case .unreadableRecord(let path):
           report.refused.append(
             translated(
               """
-              \(path) cannot be read, and it says what was there before. It has to be a file of its own, no link. Look at it, \
-              or restore it.
+              \(path), the record of the former state, cannot be read. It must be a regular file and not a link. Look \
+              at it, or restore it.
               """))
         }
       }
@@ -131,7 +132,8 @@ struct SwitchCommand: ParsableCommand {
     return [
       translated(
         """
-        gnome-keyring's ssh agent goes on. It signs while the vault is locked, and keeps passphrases of ssh keys in a file of its \
+        gnome-keyring's ssh agent goes on. It signs while the vault is locked, and keeps passphrases of ssh keys in a \
+        file of its \
         own, ~/.local/share/keyrings/login.keyring.
         """)
     ]
@@ -169,7 +171,7 @@ struct SwitchCommand: ParsableCommand {
     if allUsers {
       guard getuid() == 0 || root != "/" else {
         report.refused.append(
-          translated("only root changes what counts for all users. Run: sudo \(command) --all-users"))
+          translated("only root can change the settings of all users. Run: sudo \(command) --all-users"))
         return nil
       }
       return .allUsers

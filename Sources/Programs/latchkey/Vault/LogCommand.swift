@@ -105,7 +105,7 @@ struct LoggedAccess: Encodable {
     case (.ended(.outdated), _): translated("refused: it was changed or deleted meanwhile")
     case (.ended(.withdrawn), _): translated("not wanted any more")
     case (.ended(.expired), _): translated("refused: nobody answered in time")
-    case (.ended(.broken), _): translated("refused: what asked you ended")
+    case (.ended(.broken), _): translated("refused: the program that asked you ended")
     case (.ended(.fingers), _):
       translated("refused: other fingers are enrolled than the item requires, or they are not known")
     case (.lost, _): translated("entries that could not be written: \(event.count)")

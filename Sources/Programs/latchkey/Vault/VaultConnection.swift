@@ -141,7 +141,7 @@ final class VaultConnection {
       return translated(
         """
         The item requires \(require) each time that it is read, so 'latchkey unlock' does not open it. Run this again, and \
-        answer the prompt. Where there is no desktop to show it, run this in a terminal.
+        answer the prompt. If no desktop can show the prompt, run this in a terminal.
         """)
     }
     return translated(

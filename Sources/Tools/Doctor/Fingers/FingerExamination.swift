@@ -25,7 +25,7 @@ struct FingerExamination {
     guard hasProtector != false else {
       let names = PAMExamination.list(lines.filter { $0.place == .there }.map(\.service))
       return .ok(
-        id, translated("\(names) would take a finger for the vault. 'latchkey protector add finger' adds yours"))
+        id, translated("\(names) can unlock the vault by a finger. 'latchkey protector add finger' adds yours"))
     }
     guard hasProtector == true else {
       return .unknown(id, translated("the vault cannot be asked whether a finger unlocks it"))

@@ -44,7 +44,8 @@ struct VaultExamination {
         fix: .advice(
           translated(
             """
-            See the other findings and 'latchkey status'. If a file of the vault is damaged, 'latchkey lock && latchkey unlock' heals \
+            See the other findings and 'latchkey status'. If a file of the vault is damaged, 'latchkey lock && \
+            latchkey unlock' heals \
             what can be healed. For rules.yaml, 'latchkey rules check' names the line to correct.
             """)))
     }
@@ -204,7 +205,7 @@ struct VaultExamination {
     if vault.st_uid != facts.uid {
       let place = foreign ?? path
       return Finding(
-        id, .broken, translated("\(place) belongs to somebody else, or leads to what does"),
+        id, .broken, translated("\(place) belongs to somebody else, or is a link to somebody else's folder"),
         fix: .command("mv -nT \(place) \(root.freeName(place + ".foreign"))"), remark: VaultExamination.putBack)
     }
     if vault.st_mode & 0o077 != 0 {
