@@ -25,6 +25,7 @@ final class SayingHealed: VaultDelegate {
   func wasHealed(_ healing: Healing) { say("healed") }
   func wasHealed(_ healing: KeybagHealing) {}
   func foundOlder(_ files: OlderFiles) {}
+  func changedProtectors(added: [Protector], removed: [Protector]) {}
   func foundDamage() {}
 }
 

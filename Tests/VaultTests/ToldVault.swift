@@ -7,9 +7,13 @@ final class ToldVault: VaultDelegate {
   var keybagHealings: [KeybagHealing] = []
   var older: [OlderFiles] = []
   var damages = 0
+  var protectors: [String] = []
 
   func wasHealed(_ healing: Healing) { healings.append(healing) }
   func wasHealed(_ healing: KeybagHealing) { keybagHealings.append(healing) }
   func foundOlder(_ files: OlderFiles) { older.append(files) }
+  func changedProtectors(added: [Protector], removed: [Protector]) {
+    protectors.append("+\(added.map(\.kind.name)) -\(removed.map(\.kind.name))")
+  }
   func foundDamage() { damages += 1 }
 }

@@ -54,6 +54,7 @@ package final class Daemon {
   private let firstNotice: FirstNotice
   private let healingNotice: HealingNotice
   private let fingerNotice = FingerNotice()
+  private let protectorNotice = ProtectorNotice()
   private let hold: LoginHold
   private let finger: FingerHold
   private lazy var device = DeviceOpening(
@@ -297,6 +298,7 @@ extension Daemon: KeyObserver {
       firstNotice.hold()
     }
     if isFree { healingNotice.tell() } else { healingNotice.hold() }
+    if isFree { protectorNotice.tell() } else { protectorNotice.hold() }
     if isFree { fingerNotice.tell() } else { fingerNotice.hold() }
   }
 }
@@ -361,6 +363,11 @@ extension Daemon: VaultDelegate {
     Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
   }
 
+  package func changedProtectors(added: [Protector], removed: [Protector]) {
+    protectorNotice.note(added: added, removed: removed)
+    tellNotices()
+  }
+
   package func foundDamage() { upkeep.tellProblems() }
 }
 
@@ -397,6 +404,7 @@ extension Daemon: BusPresenceDelegate {
     firstNotice.use(bus)
     healingNotice.use(bus)
     fingerNotice.use(bus)
+    protectorNotice.use(bus)
     do { try session.watch?.hearScreenSavers(on: bus) } catch {
       Journal.log(.warning, "locks that a screen saver announces go unnoticed: \(error)")
     }

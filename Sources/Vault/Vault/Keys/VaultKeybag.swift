@@ -84,11 +84,27 @@ final class VaultKeybag {
       state = keybag.map { .replaced($0, problem: problem) } ?? .unusable(problem)
       return false
     }
+    let former = keybag
     state = .present(found)
     if let store = database.store, found.vault != store.vault {
       state = .unusable(.keybag(.otherDatabase))
+    } else if let former, former.vault == found.vault {
+      tellChange(from: former, to: found)
     }
     return true
+  }
+
+  /// Tells which protectors a person has added and removed. Passwords come and go by logins.
+  private func tellChange(from former: Keybag, to present: Keybag) {
+    let (before, now) = (Self.chosen(former), Self.chosen(present))
+    let added = now.filter { one in !before.contains { $0.id == one.id } }
+    let removed = before.filter { one in !now.contains { $0.id == one.id } }
+    guard !added.isEmpty || !removed.isEmpty else { return }
+    delegate?.changedProtectors(added: added, removed: removed)
+  }
+
+  private static func chosen(_ keybag: Keybag) -> [Protector] {
+    keybag.protectors.filter { $0.kind != .password && $0.kind != .device }
   }
 
   /// The keybag cannot be read, and there is no copy to replace it.
