@@ -1,4 +1,3 @@
-import Glibc
 import LatchkeyKeybag
 import LatchkeySodium
 import Testing
@@ -23,29 +22,43 @@ struct ProtectorNewsTests {
     vault.refresh()
   }
 
-  @Test("the vault tells each one once, and neither another name nor new keys nor a password are news")
+  /// The keybag with a security key of that name.
+  private func adding(_ name: String, to keybag: Keybag) throws -> Keybag {
+    let key = try #require(SecurityKey(name: name, credential: Sodium.randomBytes(64)))
+    let answer = try Key.random()
+    return try Home.open(keybag).addingSecurityKey(key, answer: answer)
+  }
+
+  @Test("each is told once")
   func news() throws {
-    let first = try #require(SecurityKey(name: "blue", credential: [UInt8](repeating: 1, count: 64)))
-    let second = try #require(SecurityKey(name: "red", credential: [UInt8](repeating: 2, count: 64)))
-    let one = try Home.open(home.keybag).addingSecurityKey(first, answer: try Key.random())
+    let one = try adding("blue", to: home.keybag)
     put(one)
-    #expect(told.protectors == [#"+["security-key"] -[]"#])
     put(one)
-    let two = try Home.open(one).addingSecurityKey(second, answer: try Key.random())
-    put(two)
-    #expect(told.protectors.count == 2)
-    let renamed = try #require(try Home.open(two).renamingSecurityKey("red", to: "green"))
-    put(renamed)
-    let rotated = try Home.open(renamed).rotated(password: Home.password.span.bytes, cost: Home.cost)
-    put(rotated.keybag)
-    #expect(rotated.keybag.securityKeys.count == 2 && told.protectors.count == 2)
-    put(try #require(try rotated.removingSecurityKey(named: "blue")))
-    #expect(told.protectors.dropFirst(2) == [#"+[] -["security-key"]"#])
-    // Another start has no news.
-    let later = ToldVault()
-    let vault = home.vault()
-    vault.delegate = later
-    vault.refresh()
-    #expect(later.protectors.isEmpty)
+    #expect(told.protectors == ["+security-key"])
+    let two = try adding("red", to: one)
+    put(try Home.open(two).settingFinger(mayBeInMemory: false))
+    #expect(told.protectors == ["+security-key", "+security-key +finger"])
+    put(one)
+    #expect(told.protectors.last == "-security-key -finger")
+    put(home.keybag)
+    #expect(told.protectors.last == "-security-key")
+  }
+
+  @Test("another name, new keys and the vault's start are no news, and a finger's key in memory is")
+  func same() throws {
+    let finger = try Home.open(try adding("blue", to: home.keybag)).settingFinger(mayBeInMemory: false)
+    put(finger)
+    told.protectors = []
+    put(try #require(try Home.open(finger).renamingSecurityKey("blue", to: "green")))
+    let password = Home.password
+    let opened = try Home.open(finger)
+    let rotated = try opened.rotated(password: password.span.bytes, cost: Home.cost).keybag
+    put(rotated)
+    let later = home.vault()
+    later.delegate = told
+    later.refresh()
+    #expect(told.protectors.isEmpty)
+    put(try Home.open(rotated).settingFinger(mayBeInMemory: true))
+    #expect(told.protectors == ["+finger -finger"])
   }
 }

@@ -13,7 +13,8 @@ final class ToldVault: VaultDelegate {
   func wasHealed(_ healing: KeybagHealing) { keybagHealings.append(healing) }
   func foundOlder(_ files: OlderFiles) { older.append(files) }
   func changedProtectors(added: [Protector], removed: [Protector]) {
-    protectors.append("+\(added.map(\.kind.name)) -\(removed.map(\.kind.name))")
+    protectors.append(
+      (added.map { "+" + $0.kind.name } + removed.map { "-" + $0.kind.name }).joined(separator: " "))
   }
   func foundDamage() { damages += 1 }
 }

@@ -8,8 +8,8 @@ public protocol VaultDelegate: AnyObject {
   func wasHealed(_ healing: KeybagHealing)
   /// These files were found replaced by older copies. Called once for each.
   func foundOlder(_ files: OlderFiles)
-  /// The keybag has other protectors than before, passwords and the device key aside. Called for a change while the vault is
-  /// looked at, and not for the protectors that it had then.
+  /// The keybag has other protectors than before. Passwords and the device key do not count. Not called for the protectors that it
+  /// had when the vault was first looked at.
   func changedProtectors(added: [Protector], removed: [Protector])
   /// A call or the verification found damage, for the first time.
   func foundDamage()

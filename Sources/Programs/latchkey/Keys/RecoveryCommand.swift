@@ -5,6 +5,7 @@ import LatchkeyGettext
 import LatchkeyHelperProgram
 import LatchkeyPosix
 import LatchkeySodium
+import LatchkeySystemd
 
 /// `latchkey recovery`
 struct RecoveryCommand: ParsableCommand {
@@ -98,7 +99,10 @@ extension UnlockCommand {
     let code = try asking.code(terminal)
     let empty = try SecureBytes(count: 0)
     let checked = try program.run(.checkRecoveryCode, token: code, password: empty)
-    guard checked == .done else { throw checked.failure(wrong: otherCode) }
+    guard checked == .done else {
+      Journal.record(.warning, "a recovery code did not unlock the vault")
+      throw checked.failure(wrong: otherCode)
+    }
     let given = try asking.passwords(terminal)
     guard given.count == 1 else {
       throw Failure.declined(
@@ -106,6 +110,7 @@ extension UnlockCommand {
     }
     let answer = try program.run(.recover, token: code, password: given[0].bytes, given: given[0].given)
     guard answer == .done else { throw answer.failure(wrong: otherCode) }
+    Journal.record(.notice, "a recovery code opened the vault, and the login password unlocks it from now on")
     let state = try place.status().state
     guard state == .unlocked else {
       throw Failure.stillLocked(

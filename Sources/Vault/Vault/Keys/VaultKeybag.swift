@@ -94,17 +94,29 @@ final class VaultKeybag {
     return true
   }
 
-  /// Tells which protectors a person has added and removed. Passwords come and go by logins.
+  /// Tells which protectors a person has added and removed.
   private func tellChange(from former: Keybag, to present: Keybag) {
     let (before, now) = (Self.chosen(former), Self.chosen(present))
-    let added = now.filter { one in !before.contains { $0.id == one.id } }
-    let removed = before.filter { one in !now.contains { $0.id == one.id } }
+    let added = now.filter { one in !before.contains { Self.isSame($0, one) } }
+    let removed = before.filter { one in !now.contains { Self.isSame($0, one) } }
     guard !added.isEmpty || !removed.isEmpty else { return }
     delegate?.changedProtectors(added: added, removed: removed)
   }
 
+  /// Passwords come and go by logins. The device key's protector comes and goes with them.
   private static func chosen(_ keybag: Keybag) -> [Protector] {
     keybag.protectors.filter { $0.kind != .password && $0.kind != .device }
+  }
+
+  /// Whether one protector is the other one, perhaps under new keys. A keybag has one of a session and one of a finger at most, and
+  /// new keys make the former anew.
+  private static func isSame(_ one: Protector, _ other: Protector) -> Bool {
+    guard one.kind == other.kind else { return false }
+    switch one.kind {
+    case .session: return true
+    case .finger: return one.mayBeInMemory == other.mayBeInMemory
+    case .password, .device, .recoveryCode, .securityKey: return one.id == other.id
+    }
   }
 
   /// The keybag cannot be read, and there is no copy to replace it.

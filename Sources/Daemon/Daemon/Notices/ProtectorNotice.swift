@@ -1,0 +1,49 @@
+import LatchkeyGettext
+import LatchkeyKeybag
+import LatchkeySystemd
+
+/// Tells the person, by the desktop's notifications, that something else unlocks the vault than before. Somebody else who knows the
+/// password could have added it.
+final class ProtectorNotice {
+  private let notification = DesktopNotification()
+  private var news: [Protector.Kind] = []
+
+  /// Shows the notification on this connection from now on.
+  func use(_ bus: Bus) { notification.use(bus) }
+
+  /// Notes which protectors came and went. Both are in the log. A protector that went is no danger, and needs no notification.
+  func note(added: [Protector], removed: [Protector]) {
+    for one in removed { Journal.log(.notice, "the protector \(one.kind.name) was removed from the vault") }
+    for one in added { Journal.log(.notice, "the protector \(one.kind.name) was added to the vault") }
+    news += added.map(\.kind)
+  }
+
+  /// Shows the notification: the vault is unlocked, and no locker is up.
+  func tell() {
+    guard let newest = news.last, !notification.isWaiting else { return }
+    let count = news.count
+    notification.show(Self.message(newest)) { [weak self] in self?.news.removeFirst(count) }
+  }
+
+  /// Holds the notification back, perhaps until later.
+  func hold() { notification.withdraw() }
+
+  /// The text names no security key, because others may look at the screen.
+  private static func message(_ kind: Protector.Kind) -> DesktopNotification.Message {
+    let title =
+      switch kind {
+      case .recoveryCode: translated("A recovery code unlocks your vault now")
+      case .securityKey: translated("One more security key unlocks your vault now")
+      case .finger: translated("A finger at the locked screen unlocks your vault now")
+      case .session: translated("Logins without a password unlock a part of your vault now")
+      case .password, .device: translated("Something else unlocks your vault now")
+      }
+    return DesktopNotification.Message(
+      title: title,
+      text: translated(
+        """
+        'latchkey protector list' shows all ways. If you did not add this one, change your login password, and remove it with \
+        'latchkey protector remove'.
+        """), page: "unlocking")
+  }
+}
