@@ -55,6 +55,13 @@ import Testing
     #expect(!m.hasStagedKeys)
   }
 
+  /// They wait for the locker from the touch on, however late they come.
+  @Test func theyWaitNoLongerThanAPasswordsKeys() {
+    var m = behindLocker()
+    let effects = m.fingerKeysArrived(locksBefore: m.locks, endingsBefore: m.endings, age: .seconds(20))
+    #expect(effects == [.install(.staged), .startStagingTimer(age: .seconds(20)), .stateChanged])
+  }
+
   @Test func thePasswordsKeysStayBesideThem() {
     var m = behindLocker()
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
@@ -150,11 +157,26 @@ import Testing
 
 /// The same, with a watch and logind.
 extension SessionWatchTests {
+  /// Another locker than the one of the touch has come up, and logind's answer is the first to tell it.
+  @Test func aLockThatOnlyLogindsAnswerTellsIsLaterThanATouch() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    let touch = Process.microsecondsSinceBoot
+    scene.logind.setSilently(x(1, hint: true))
+    var outcome: KeyOutcome?
+    scene.watch.claim(by: .unknown, given: touch, isOfFinger: true) { [watch = scene.watch] claim in
+      watch.fingerKeysArrived(by: claim) { outcome = $0 }
+    }
+    try scene.loop.run(until: "keys") { outcome != nil }
+    #expect(outcome == .refused(.session(.lockedMeanwhile)))
+  }
+
   @Test func aFingersKeysComeAfterTheLockerHasGone() throws {
     let scene = try Scene(sessions: x(1))
     func arrive(given: UInt64) throws -> KeyOutcome? {
       var outcome: KeyOutcome?
-      scene.watch.claim(by: .unknown, given: given) { [watch = scene.watch] claim in
+      scene.watch.claim(by: .unknown, given: given, isOfFinger: true) { [watch = scene.watch] claim in
         watch.fingerKeysArrived(by: claim) { outcome = $0 }
       }
       try scene.loop.run(until: "keys") { outcome != nil }

@@ -165,7 +165,7 @@ enum Fault: Sendable {
       (.signalsEraseNothing, .lockSignal), (.signalsEraseNothing, .lockCommand):
       effects.filter { !$0.erases }
     case (.somethingBeforeErasing, _): effects.filter { !$0.erases } + effects.filter { $0.erases }
-    case (.timersAreForgotten, _): effects.filter { $0 != .startStagingTimer && $0 != .startSessionTimer }
+    case (.timersAreForgotten, _): effects.filter { $0 != .startStagingTimer(age: .zero) && $0 != .startSessionTimer }
     case (.aScreenSaverThatEndsUnlocks, .screenSaver(_, active: false)): effects + [.install(.live)]
     case (.aScreenSaverThatCrashesUnlocks, .screenSaverVanished):
       effects.map { $0 == .dropStaged ? .goLive : $0 }

@@ -63,7 +63,8 @@ func staged() -> SessionMachine {
 
   @Test func aLoginBehindALockerOpensCAndStagesA() {
     var m = machine(x(1, hint: true))
-    #expect(m.keysArrived(mayLift: true) == [.install(.staged), .startStagingTimer, .firstUnlock, .stateChanged])
+    let staged: [SessionEffect] = [.install(.staged), .startStagingTimer(age: .zero)]
+    #expect(m.keysArrived(mayLift: true) == staged + [.firstUnlock, .stateChanged])
     #expect(m.state == .locked(.lockedHint))
     #expect(m.handle(.sessions([x(1)])) == [.goLive, .cancelStagingTimer, .stateChanged])
     #expect(m.state == .unlocked)
@@ -265,7 +266,7 @@ func staged() -> SessionMachine {
 
   @Test func keysThatComeAgainCountAnew() {
     var m = staged()
-    #expect(m.keysArrived(mayLift: true) == [.install(.staged), .startStagingTimer, .stateChanged])
+    #expect(m.keysArrived(mayLift: true) == [.install(.staged), .startStagingTimer(age: .zero), .stateChanged])
   }
 
   @Test func anyNewLockErasesStagedKeys() {

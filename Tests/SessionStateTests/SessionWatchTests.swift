@@ -134,6 +134,19 @@ import Testing
     #expect(!scene.daemon.done.contains("first unlock"))
   }
 
+  /// Otherwise they would stay in memory until logind answers.
+  @Test func theEndOfTheSessionErasesKeysThatWaitForLogind() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    scene.logind.isSilent = true
+    var outcome: KeyOutcome?
+    scene.watch.keysArrived(mayLift: true, by: scene.claim) { outcome = $0 }
+    try scene.logind.end("1")
+    try scene.loop.run(until: "keys") { outcome != nil }
+    #expect(outcome == .refused(.session(.sessionEnded)))
+  }
+
   @Test func keysAreRefusedWhileLogindIsSilent() throws {
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }

@@ -12,8 +12,10 @@ public enum SessionEffect: Equatable, Sendable {
   case install(KeyOutcome)
   /// The tier key A that was set aside becomes live.
   case goLive
-  /// Send `stagingTimerFired` 30 s from now, counted anew.
-  case startStagingTimer
+  /// Send `stagingTimerFired` 30 s after the keys were given, counted anew.
+  ///
+  /// - Parameter age: how long ago a finger gave them; zero for a password.
+  case startStagingTimer(age: Duration)
   case cancelStagingTimer
   /// Send `sessionTimerFired` 60 s from now.
   case startSessionTimer

@@ -208,9 +208,11 @@ public struct SessionMachine: Sendable {
   /// person in since the touch, they open at once. They change nothing if no locker was up: a finger for another program unlocks
   /// nothing.
   ///
-  /// - Parameter isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
+  /// - Parameters:
+  ///   - isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
+  ///   - age: how long ago the touch was. Keys wait for the locker from then on.
   public mutating func fingerKeysArrived(
-    locksBefore: UInt64, endingsBefore: UInt64, isLetIn: Bool = false
+    locksBefore: UInt64, endingsBefore: UInt64, isLetIn: Bool = false, age: Duration = .zero
   ) -> [SessionEffect] {
     if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
     switch state {
@@ -225,7 +227,7 @@ public struct SessionMachine: Sendable {
       // The password says more: its keys are covered for the next lock.
       if hasStagedKeys, !isStagedByFinger { return [.install(.notNeeded)] }
       var effects: [SessionEffect] = []
-      if waits { stage(&effects, isOfFinger: true) } else { becomeUnlocked(&effects, with: .install(.live)) }
+      if waits { stage(&effects, isOfFinger: true, age: age) } else { becomeUnlocked(&effects, with: .install(.live)) }
       return effects + [.stateChanged]
     }
   }
@@ -241,10 +243,10 @@ public struct SessionMachine: Sendable {
     return session.map { !sessionNumbers.contains($0) } ?? false
   }
 
-  private mutating func stage(_ effects: inout [SessionEffect], isOfFinger: Bool = false) {
+  private mutating func stage(_ effects: inout [SessionEffect], isOfFinger: Bool = false, age: Duration = .zero) {
     if case .sealed = state { state = .locked(lockerReason) }
     (hasStagedKeys, isStagedByFinger) = (true, isOfFinger)
-    effects += [.install(.staged), .startStagingTimer]
+    effects += [.install(.staged), .startStagingTimer(age: age)]
   }
 
   private mutating func becomeUnlocked(_ effects: inout [SessionEffect], with effect: SessionEffect) {

@@ -37,6 +37,8 @@ public enum UnwantedDerivations {
 private final class Arrival {
   /// ``SessionMachine/locks`` when the keys came.
   let locks: UInt64
+  /// The authentication that brings them.
+  let claim: Claim
   let decide: (inout SessionMachine) -> [SessionEffect]
   /// This closure holds the keys, so it is dropped as soon as it was called.
   var completion: ((KeyOutcome) -> Void)?
@@ -44,10 +46,10 @@ private final class Arrival {
   var hasAnswered: Bool?
 
   init(
-    locks: UInt64, _ decide: @escaping (inout SessionMachine) -> [SessionEffect],
+    locks: UInt64, _ claim: Claim, _ decide: @escaping (inout SessionMachine) -> [SessionEffect],
     _ completion: @escaping (KeyOutcome) -> Void
   ) {
-    (self.locks, self.decide, self.completion) = (locks, decide, completion)
+    (self.locks, self.claim, self.decide, self.completion) = (locks, claim, decide, completion)
   }
 
   deinit { completion?(SessionWatch.ended) }
@@ -158,10 +160,14 @@ public final class SessionWatch {
   /// heard of. Locks that only logind's answer to this call tells have no time. They are older than a password that was given
   /// just now. `completion` is called exactly once.
   ///
-  /// - Parameter given: when the password was given, in microseconds since the machine started. A moment in the future is
-  ///   taken as the present one; nil is the present one.
+  /// - Parameters:
+  ///   - given: when the password was given, in microseconds since the machine started. A moment in the future is taken as the
+  ///     present one; nil is the present one.
+  ///   - isOfFinger: whether a finger was given. It was given at a locker that this program knew. So a lock that only logind's
+  ///     answer tells is another one, and counts as later.
   public func claim(
-    by process: PeerProcess, mayLift: Bool = true, given: UInt64? = nil, completion: @escaping (Claim) -> Void
+    by process: PeerProcess, mayLift: Bool = true, given: UInt64? = nil, isOfFinger: Bool = false,
+    completion: @escaping (Claim) -> Void
   ) {
     let now = Process.microsecondsSinceBoot
     var claim = Claim(process: process, machine: machine, mayLift: mayLift, given: min(given ?? now, now))
@@ -170,7 +176,7 @@ public final class SessionWatch {
     let reports = reports
     logind.refresh { [self] answered in
       // logind's answer was reported right before this call.
-      if answered, self.reports != reports, !claim.isLong(before: now) {
+      if answered, self.reports != reports, !isOfFinger, !claim.isLong(before: now) {
         claim.credit(locks: lastReport.locks, endings: lastReport.endings)
       }
       claim.meet(machine)
@@ -198,7 +204,7 @@ public final class SessionWatch {
     mayLift: Bool, by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { machine in
+    ask(for: claim, after: preparation, completion) { machine in
       machine.keysArrived(
         mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
     }
@@ -210,11 +216,11 @@ public final class SessionWatch {
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { [weak self, stagingTime] machine in
+    ask(for: claim, after: preparation, completion) { [weak self, stagingTime] machine in
       let age = Duration.microseconds(Int64(clamping: Process.microsecondsSinceBoot &- claim.given))
       guard let self, age < stagingTime else { return [.install(.refused(.session(.notNow)))] }
       return machine.fingerKeysArrived(
-        locksBefore: claim.locks, endingsBefore: claim.endings, isLetIn: latest.isLetIn(since: claim.given))
+        locksBefore: claim.locks, endingsBefore: claim.endings, isLetIn: latest.isLetIn(since: claim.given), age: age)
     }
   }
 
@@ -223,20 +229,20 @@ public final class SessionWatch {
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { machine in
+    ask(for: claim, after: preparation, completion) { machine in
       machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
     }
   }
 
-  /// Asks logind, then has the machine decide. A lock does not wait for either. Otherwise tier key A would stay in memory, and
-  /// the machine could go to sleep with it.
+  /// Asks logind, then has the machine decide. A lock does not wait for either, nor does the end of the session. Otherwise tier
+  /// key A would stay in memory, and the machine could go to sleep with it.
   private func ask(
-    after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
+    for claim: Claim, after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
     _ decide: @escaping (inout SessionMachine) -> [SessionEffect]
   ) {
     guard !hasEnded else { return completion(SessionWatch.ended) }
     guard let logind else { return completion(.refused(.session(.notStarted))) }
-    let arrival = Arrival(locks: machine.locks, decide, completion)
+    let arrival = Arrival(locks: machine.locks, claim, decide, completion)
     // Nothing delays the sleep any more.
     guard !machine.isGoingToSleep else { return settle(arrival) }
     arrivals.append(arrival)
@@ -321,7 +327,9 @@ public final class SessionWatch {
     } else if !before.sessionNumbers.isSubset(of: machine.sessionNumbers) {
       delegate?.endDerivations(.claimed { [machine] in machine.hasEnded($0) }) {}
     }
-    for arrival in arrivals where arrival.locks != machine.locks { settle(arrival) }
+    for arrival in arrivals where arrival.locks != machine.locks || machine.hasEnded(arrival.claim) {
+      settle(arrival)
+    }
   }
 
   private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {
@@ -332,7 +340,7 @@ public final class SessionWatch {
       case .dropStaged: delegate?.eraseStagedKeys()
       case .install(let outcome): install(outcome)
       case .goLive: delegate?.stagedKeysGoLive()
-      case .startStagingTimer: stagingTimer = timer(stagingTime, .stagingTimerFired)
+      case .startStagingTimer(let age): stagingTimer = timer(stagingTime - age, .stagingTimerFired)
       case .cancelStagingTimer: stagingTimer = nil
       case .startSessionTimer: sessionTimer = timer(sessionTime, .sessionTimerFired)
       case .cancelSessionTimer: sessionTimer = nil

@@ -273,7 +273,7 @@ final class VaultOpening {
     let delivery = TierDelivery(
       vault: keybag.vault, generation: keybag.generation, created: false, tiers: tiers, former: former)
     touched = ArrivedKeys(delivery, given: moment, liftsLocks: false, of: nil, isOfFinger: true)
-    watch.claim(by: .unknown, given: moment) { [weak self, deviceService] claim in
+    watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, deviceService] claim in
       guard let keys = self?.touched.take() else { return }
       watch.fingerKeysArrived(by: claim, after: deviceService.ask) { outcome in
         guard let self, !self.isEnding else { return }
