@@ -6,7 +6,8 @@ import threading
 
 import pytest
 from support.machine import eventually
-from test_booted_fingers import LEFT, RIGHT, reader  # noqa: F401
+from support.virtualreader import LEFT, RIGHT
+from test_booted_fingers import reader  # noqa: F401
 
 pytestmark = [pytest.mark.night("device"), pytest.mark.second_try]
 

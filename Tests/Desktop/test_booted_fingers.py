@@ -1,93 +1,23 @@
-"""Items that require a finger, with the real pam_fprintd and fprintd and libfprint's virtual reader.
-
-The reader is a socket that exists while a program claims the reader. The text that is written there names the finger on the
-reader."""
-
-import socket
+"""Items that ask for a finger, through the real pam_fprintd and fprintd, with libfprint's virtual reader."""
 
 import pytest
 from support.machine import eventually
 from support.pace import seconds
+from support.virtualreader import LEFT, RIGHT, RULE, RULES, STATE, Reader
 
 pytestmark = [pytest.mark.night("prompters"), pytest.mark.second_try]
 
-STATE = "/var/lib/fprint"
-SOCKET = f"{STATE}/reader"
-DROP_IN = "/etc/systemd/system/fprintd.service.d/latchkey-test.conf"
-RULES = "/etc/polkit-1/rules.d/60-latchkey-test.rules"
-PINENTRY = "/usr/local/bin/pinentry"
-# fprintd lets a person at the machine's seat verify, but a container has no seat.
-RULE = """polkit.addRule(function(action, subject) {
-  if (action.id == "net.reactivated.fprint.device.verify" && subject.user == "alice") return polkit.Result.YES;
-});
-"""
-RIGHT, LEFT = "right-index-finger", "left-thumb"
 ANY, CURRENT = "biometry-any", "biometry-current-set"
 ASKED = "fingerprint reader"
-
-
-class Reader:
-    """The reader, and alice's enrolled fingers."""
-
-    def __init__(self, machine):
-        self.machine = machine
-
-    def lay(self, print_of):
-        """Lays a finger on the reader as soon as a program waits for one."""
-
-        def laid():
-            try:
-                with socket.socket(socket.AF_UNIX) as finger:
-                    finger.settimeout(seconds(5))
-                    finger.connect(str(self.machine.path(SOCKET)))
-                    finger.sendall(f"SCAN {print_of}".encode())
-                    # The reader closes the socket once it has read the finger.
-                    finger.recv(1)
-                return True
-            except (FileNotFoundError, ConnectionError):
-                return False
-
-        eventually(laid, 20, "somebody who waits for a finger")
-
-    def enroll(self, finger):
-        enrolling = self.machine.terminal_until_read("fprintd-enroll", "-f", finger, "alice")
-        for _ in range(20):
-            self.lay(finger)
-            if enrolling.expect(["enroll-completed", r"enroll-stage-passed\s"]) == 0:
-                enrolling.expect("status 0")  # until then the program still has the reader
-                enrolling.close()
-                return self
-        raise AssertionError("it wants more and more")
-
-    def forget(self, finger):
-        self.machine.root("fprintd-delete", "alice", "-f", finger)
-
-    def fingers(self):
-        return self.machine.root("fprintd-list", "alice").stdout
-
-    def unplug(self, gone=True):
-        """Removes the reader, or connects it again."""
-        variable = "" if gone else f"Environment=FP_VIRTUAL_DEVICE={SOCKET}\n"
-        path = self.machine.path(DROP_IN)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"[Service]\nEnvironment=FP_DRIVERS_ALLOWLIST=virtual_device\n{variable}")
-        self.machine.root("systemctl", "daemon-reload")
-        self.machine.root("systemctl", "stop", "fprintd.service")
+PINENTRY = "/usr/local/bin/pinentry"
 
 
 @pytest.fixture
 def reader(machine):
-    """A reader without enrolled fingers."""
-    machine.path(RULES).write_text(RULE)
-    machine.root("systemctl", "restart", "polkit.service")
+    """A reader that knows no finger."""
     reader = Reader(machine)
-    reader.unplug(False)
     yield reader
-    machine.path(RULES).unlink()
-    machine.path(DROP_IN).unlink()
-    machine.root("systemctl", "daemon-reload")
-    machine.root("systemctl", "stop", "fprintd.service")
-    machine.root("rm", "-rf", STATE)
+    reader.close()
 
 
 @pytest.fixture

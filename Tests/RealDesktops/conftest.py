@@ -16,21 +16,26 @@ FOLDER = Path(__file__).parent
 CACHE = "/var/tmp/latchkey-desktops"
 
 
-def boot(name, release, packages, prepare):
-    """A running system with a desktop's packages and the project's own files."""
+def boot(name, release, packages, prepare, has_window=False):
+    """A running system with a desktop's packages and the project's own files; perhaps also those of the window."""
     ground = Machine(root=root_of(release, packages, CACHE, name))
     shutil.copytree(INSIDE, ground.top / "usr/local/lib/latchkey-test", dirs_exist_ok=True)
     shutil.copytree(FOLDER / "inside", ground.top / "usr/local/lib/latchkey-test", dirs_exist_ok=True)
     prepare(ground.top)
     make("install", ground.top)
+    if has_window:
+        make("install-window", ground.top)
     ground.change("pam-auth-update", "--package", "--enable", "latchkey")
+    if (ground.top / "usr/share/pam-configs/fprintd").exists():
+        # Its package has every password wait for a finger.
+        ground.change("pam-auth-update", "--disable", "fprintd")
     return ground.boot()
 
 
 @pytest.fixture(scope="session")
 def gnome_machine():
     """Debian 13 with GNOME 48."""
-    machine = or_skip(lambda: boot("gnome", "trixie", gnome.PACKAGES, lambda top: gnome.prepare(top, FOLDER / "norhost.c")))
+    machine = or_skip(lambda: boot("gnome", "trixie", gnome.PACKAGES, lambda top: gnome.prepare(top, FOLDER / "norhost.c"), has_window=True))
     yield machine
     machine.close()
 
@@ -45,7 +50,7 @@ def gnome_desktop(gnome_machine):
 @pytest.fixture(scope="session")
 def plasma_machine():
     """Debian 13 with Plasma 6.3."""
-    machine = or_skip(lambda: boot("plasma", "trixie", plasma.PACKAGES, plasma.prepare))
+    machine = or_skip(lambda: boot("plasma", "trixie", plasma.PACKAGES, plasma.prepare, has_window=True))
     yield machine
     machine.close()
 
@@ -98,4 +103,5 @@ def pytest_runtest_makereport(item, call):
     shown = item.funcargs.get("any_desktop")
     if report.when != "teardown" and report.failed and shown is not None:
         add_evidence(report, "the screen", lambda: shown.picture_of_failure(item.originalname))
-        add_evidence(report, "journal", shown.machine.last_lines)
+        last_lines = ("journalctl", "-q", "--no-pager", "-n", "300")
+        add_evidence(report, "journal", lambda: shown.machine.root(*last_lines).stdout)

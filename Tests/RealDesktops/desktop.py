@@ -40,17 +40,15 @@ class Desktop:
         """Runs a program as the desktop starts one."""
         return self.account.run(*self._application(*command), check=check, **options)
 
-    def start(self, *command):
-        """Starts a program without waiting for its end."""
+    def start(self, *command, **options):
+        """The same without waiting for its end. Takes Popen's options."""
         folder = f"/run/user/{self.account.uid}"
         unit = self.machine._unit(
             "--pipe", f"--uid={self.account.name}", f"--setenv=XDG_RUNTIME_DIR={folder}",
             f"--setenv=DBUS_SESSION_BUS_ADDRESS=unix:path={folder}/bus", "--",
         )  # fmt: skip
-        return subprocess.Popen(
-            [*unit, *self._application(*command)], env=CLEAN, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )  # fmt: skip
+        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+        return subprocess.Popen([*unit, *self._application(*command)], env=CLEAN, **given)
 
     def store(self, secret, *words, **attributes):
         """Stores an item with secret-tool."""
@@ -184,6 +182,10 @@ class Desktop:
             return self.picture(f"failed-{name}")
         except (AssertionError, OSError) as error:
             return f"no picture: {error}"
+
+    def open(self, name):
+        """Opens an application as a person finds it: by a part of its name, in the menu of the desktop."""
+        raise NotImplementedError
 
     def wake(self):
         """Makes the locked screen show the password field."""

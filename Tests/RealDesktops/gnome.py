@@ -13,7 +13,8 @@ from support.pace import seconds
 PACKAGES = (
     "python3 python3-gi libgl1-mesa-dri libegl-mesa0 fonts-dejavu-core adwaita-icon-theme "
     "gnome-shell gdm3 gnome-session gnome-settings-daemon gnome-keyring libpam-gnome-keyring xdg-desktop-portal-gnome "
-    "pipewire wireplumber gstreamer1.0-pipewire gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-tools"
+    "pipewire wireplumber gstreamer1.0-pipewire gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-tools "
+    "fprintd libpam-fprintd"
 ).split()
 FACTORY = ("org.gnome.DisplayManager", "/org/gnome/DisplayManager/RemoteDisplayFactory", "org.gnome.DisplayManager.RemoteDisplayFactory")
 # These lines come first, so that pam_systemd and the vault see the same host.
@@ -29,8 +30,15 @@ def prepare(top, shared):
     sessions.mkdir(exist_ok=True)
     gnome = (top / "usr/share/wayland-sessions/gnome.desktop").read_text()
     (sessions / "gnome-xorg.desktop").write_text(gnome)
-    # Each failed greeter starts a user manager, and systemd limits the number of starts. Without this setting the
-    # session would have no sound server, and mutter needs one to make pictures.
+    # A shell whose session has a seat looks for a graphics card there.
+    shell = top / "etc/systemd/user/org.gnome.Shell@wayland.service.d/test.conf"
+    shell.parent.mkdir()
+    shell.write_text("[Service]\nExecStart=\nExecStart=/usr/bin/gnome-shell --headless\n")
+    # A finger is asked for at this machine's reader.
+    finger = top / "etc/pam.d/gdm-fingerprint"
+    finger.write_text("auth required pam_norhost.so\n" + finger.read_text())
+    # Each greeter that fails starts a user manager, and systemd refuses too many. The session would then have no sound server,
+    # without which mutter makes no pictures.
     manager = top / "etc/systemd/system/user@.service.d/test.conf"
     manager.parent.mkdir()
     manager.write_text("[Unit]\nStartLimitIntervalSec=0\n")
@@ -165,6 +173,14 @@ class GNOME(Desktop):
         # mutter makes a picture five times a second.
         time.sleep(0.5)
         self.shell.picture(path)
+
+    def open(self, name):
+        shell = ("org.gnome.Shell", "/org/gnome/Shell", "org.gnome.Shell")
+        self.run("busctl", "--user", "set-property", *shell, "OverviewActive", "b", "true")
+        time.sleep(seconds(2))
+        self.type(name)
+        time.sleep(seconds(2))
+        self.press("Return")
 
     def wake(self):
         # The first key lights the screen, or removes the clock. Escape would bring the clock back, and a letter would

@@ -1,12 +1,15 @@
 """Plasma: kscreenlocker asks PAM, and pinentry-qt shows the prompts. KWin draws into a window of an X server."""
 
+import time
+
+from support.pace import seconds
 from xdesktop import PACKAGES as SERVER
 from xdesktop import XDesktop
 
 PACKAGES = [
     *SERVER,
     *"plasma-workspace kwin-wayland plasma-desktop kwalletmanager libpam-kwallet5 qt6-wayland qdbus-qt6".split(),
-    *"xdg-desktop-portal-kde sddm polkit-kde-agent-1 pinentry-qt".split(),
+    *"xdg-desktop-portal-kde sddm polkit-kde-agent-1 pinentry-qt fprintd libpam-fprintd".split(),
 ]
 
 
@@ -26,9 +29,16 @@ class Plasma(XDesktop):
     """Plasma's session for Wayland."""
 
     name = "plasma"
-    display = "wayland-0"
+    display, seat = "wayland-0", "seat0"
     command = "XDG_CURRENT_DESKTOP=KDE XDG_SESSION_DESKTOP=KDE startplasma-wayland"
     sign = "plasmashell"
     own_lock = (
         "busctl", "--user", "call", "org.freedesktop.ScreenSaver", "/ScreenSaver", "org.freedesktop.ScreenSaver", "Lock"
     )  # fmt: skip
+
+    def open(self, name):
+        self.press("super")
+        time.sleep(seconds(2))
+        self.type(name)
+        time.sleep(seconds(2))
+        self.press("Return")

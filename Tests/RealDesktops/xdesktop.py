@@ -15,14 +15,14 @@ PACKAGES = "python3 python3-gi fonts-dejavu-core xvfb xdotool".split()
 class XDesktop(Desktop):
     """A session that the display manager's PAM service opened for a password."""
 
-    # The display that logind learns, the command that starts the session, and a program that runs after the start.
-    display = ":7"
+    # What logind is told to be the display and the seat, the command that starts the session, and a program that runs when it has.
+    display, seat = ":7", None
     command = ""
     sign = ""
 
     def __init__(self, account):
         super().__init__(account)
-        self.terminal = account.graphical_login(display=self.display)
+        self.terminal = account.graphical_login(display=self.display, seat=self.seat)
         self.terminal.run(f"mkdir -p {SCREEN}; {SERVER} >/tmp/xvfb.log 2>&1 &")
         eventually(lambda: self._xdotool("getdisplaygeometry").returncode == 0, 20, "the X server")
         self.terminal.run(f"{self.command} >/tmp/desktop.log 2>&1 &")

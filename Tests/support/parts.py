@@ -106,7 +106,7 @@ NIGHT_PARTS = (
     Part("machine", "A whole machine under QEMU: what is left in its memory", ("Machine",), 20,
          (*LOGIN, "Sources/System/Sodium/", "Sources/System/ErasedMappings/", "Tests/Machine/", "Tests/support/authenticator.py")),
     Part("desktops", "GNOME, Plasma, Xfce and MATE, booted and typed into", ("RealDesktops",), 25,
-         (*PROMPTS, "Sources/Daemon/SessionState/"), environment=(("CI", "true"),)),
+         (*PROMPTS, "Sources/Daemon/SessionState/", "Sources/Programs/latchkey-app/"), environment=(("CI", "true"),), targets=("window",)),
     Part("beside", "The client library and swift-certificates in one program", (), 8,
          ("Package.swift", "Sources/KeychainServices/", "Tests/SecurityBeside/"), in_root=False, command=("make", "beside")),
     Part("corpora", "2,000 items from each provider, in and out", ("Integration/Import/test_import_corpus.py", "Integration/Export/test_export_corpus.py"),
