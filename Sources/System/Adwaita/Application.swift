@@ -33,6 +33,9 @@ public final class Application {
     return g_application_run(raw.assumingMemoryBound(to: GApplication.self), Int32(words.count), &pointers)
   }
 
+  /// Has widgets that come later begin at the right.
+  public func turnRightToLeft() { gtk_widget_set_default_direction(GTK_TEXT_DIR_RTL) }
+
   /// Calls `body` when the desktop starts the program by its name on the bus.
   public func onActivation(_ body: @escaping () -> Void) { Handler.connect(raw, "activate", body) }
 

@@ -38,6 +38,8 @@ final class AppWindow {
 
   init(of application: Application) throws(PosixError) {
     self.application = application
+    // GTK follows the process's locale, which stays "C" (``Language``).
+    if ShownText.beginsRightToLeft(translated("Items")) { application.turnRightToLeft() }
     let holder = WindowHolder()
     let lookUp: () -> Window? = { holder.window }
     copying = Copying(Clipboard(of: sidebar), lookUp)
