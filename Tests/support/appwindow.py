@@ -162,6 +162,7 @@ class AppWindow:
         self.click(name)
         self.session.run("xdotool", "type", text, check=True)
         self.keys("Return")
+        wait_until(lambda: not self.ask("centre", name), f"the end of the dialog with {name!r}")
 
     def keys(self, *keys):
         self._display.press(*keys)

@@ -40,5 +40,9 @@ public final class Question: Widget {
   }
 
   /// Gives an answer in the person's place, as at the Enter key.
-  public func answer(_ name: String) { adw_message_dialog_response(cast(), name) }
+  public func answer(_ name: String) {
+    adw_message_dialog_response(cast(), name)
+    // Only libadwaita's own buttons close the dialog. To close it would be one more answer.
+    gtk_window_destroy(cast())
+  }
 }
