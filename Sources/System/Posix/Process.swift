@@ -33,6 +33,9 @@ public enum Process {
     _ = linux_overwrite_freed(0xAA)
   }
 
+  /// Gives the pages of freed memory back to the system. The allocator keeps those between pieces that are still in use.
+  public static func returnFreedMemory() { malloc_trim(0) }
+
   /// This process dies with the process that started it. Call again after ``become(_:)``, which resets it.
   public static func dieWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }

@@ -1,3 +1,4 @@
+import LatchkeyPosix
 import LatchkeySodium
 
 /// The result of one step of a text search.
@@ -19,7 +20,7 @@ public struct TextPage: Equatable, Sendable {
 ///
 /// A search goes through a collection from its newest item to its oldest, in steps of a few milliseconds each. As items keep their
 /// numbers, and new ones have higher ones, a change between two steps neither hides an item nor shows one twice. A step remembers
-/// the letters of each item that it opens (``TextIndex``, 64 bytes an item), so the next word opens few items.
+/// the letters of each item that it opens (``TextIndex``, 33 bytes an item), so the next word opens few items.
 public final class TextSearch {
   /// The words of a search. An item is found if each of them occurs in it.
   public struct Words {
@@ -64,6 +65,7 @@ public final class TextSearch {
   public func forget() {
     database.store?.texts.removeAll()
     readable = [:]
+    Process.returnFreedMemory()
   }
 
   /// One step of a search.
@@ -142,7 +144,8 @@ public final class TextSearch {
     let end = (number + 1).multipliedReportingOverflow(by: TextIndex.blockSize)
     let all = try store.items(
       in: collection, below: end.overflow ? .max : end.partialValue, limit: Int(TextIndex.blockSize))
-    return all.filter { TextIndex.block(of: $0) == number }.map { ($0, text(of: $0).map(TextLetters.init) ?? .unknown) }
+    let here = all.filter { TextIndex.block(of: $0) == number }
+    return TextIndex.Block(number, here.map { ($0, text(of: $0).map(TextLetters.init) ?? .unknown) })
   }
 
   /// The label and the values of an item, in small letters; nil if they cannot be read now. A damaged item was noted, and keeps no
