@@ -2,6 +2,7 @@
 line.
 """
 
+import datetime
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 
 import pytest
 from support.appwindow import AppWindow
+from support.languages import RIGHT_TO_LEFT, install, speaking, translation
 from support.memory import scan
 from support.session import is_alive, wait_until
 
@@ -71,7 +73,7 @@ def test_the_search_finds_while_one_types(opened):
     window.wait_without("Mail box 1")
     assert window.shows("Bank account")
     window.type(" nowhere")
-    window.wait_for("Nothing found")
+    window.wait_for("Nothing Found")
 
 
 def test_an_item_shows_its_secret_only_when_asked_and_hides_it_at_a_lock(opened):
@@ -82,7 +84,7 @@ def test_an_item_shows_its_secret_only_when_asked_and_hides_it_at_a_lock(opened)
     for value in (*item["attributes"].keys(), *item["attributes"].values(), item["path"], "hidden", "Readable now."):
         window.wait_for(value)
     assert not window.shows(SECRET)
-    window.press("Show the secret")
+    window.press("Show Secret")
     window.wait_for(SECRET)
     opened.session.lock()
     window.wait_without(SECRET)
@@ -98,7 +100,7 @@ def test_a_secret_is_gone_from_memory_when_the_item_is_left(opened):
     store(opened.session)
     window = opened()
     open_item(window, "Bank account")
-    window.press("Show the secret")
+    window.press("Show Secret")
     window.wait_for(SECRET)
     has_secret = lambda: bool(scan(window.program.pid, {"secret": SECRET.encode()}))
     assert has_secret()
@@ -112,7 +114,7 @@ def test_a_secret_is_hidden_when_it_changes(opened):
     store(opened.session)
     window = opened()
     open_item(window, "Bank account")
-    window.press("Show the secret")
+    window.press("Show Secret")
     window.wait_for(SECRET)
     opened.session.store("another", "service", "bank", label="Bank account")
     window.wait_without(SECRET)
@@ -123,11 +125,11 @@ def test_a_shown_secret_is_copied_by_the_button_alone(opened):
     store(opened.session)
     window = opened()
     open_item(window, "Bank account")
-    window.press("Show the secret")
+    window.press("Show Secret")
     window.wait_for(SECRET)
     window.click(SECRET)
     window.keys("ctrl+a", "ctrl+c")
-    window.press("Hide the secret")
+    window.press("Hide Secret")
     window.wait_for("hidden")
     for selection in ("primary", "clipboard"):
         assert SECRET not in pasted(opened.session, selection=selection)
@@ -151,7 +153,7 @@ def pasted(session, kind="UTF8_STRING", selection="clipboard"):
 
 def copy(window):
     open_item(window, "Bank account")
-    window.press("Copy the secret")
+    window.press("Copy Secret")
     window.wait_for("Copied.")
     assert pasted(window.session) == SECRET
 
@@ -184,13 +186,31 @@ def test_a_signal_closes_the_window(opened):
 def test_lock_now_and_the_state_follow_the_session(opened):
     window = opened()
     window.wait_for("Unlocked")
-    window.press("Lock now")
+    window.press("Lock Now")
     window.wait_for("Locked")
     assert opened.session.status()["state"] == "locked"
     assert opened.session.locker().returncode == 0
     window.wait_for("Unlocked")
     assert opened.session.logout().returncode == 0
     window.wait_for("Sealed")
+
+
+def test_a_sealed_vault_leads_to_the_page_that_says_why(opened):
+    window = opened()
+    window.wait_for("Unlocked")
+    assert opened.session.logout().returncode == 0
+    window.wait_for("Sealed")
+    window.press("Health")
+    window.wait_for(told(opened.session, "doctor")["checks"][0]["id"], 40)
+
+
+def test_a_language_from_right_to_left_mirrors_the_window(opened):
+    install(opened.session.stage / "usr", RIGHT_TO_LEFT)
+    window = opened(**speaking(RIGHT_TO_LEFT))
+    place = lambda text: window.ask("centre", translation(text, RIGHT_TO_LEFT))
+    wait_until(lambda: place("Health") and place("Lock Now"), "the window")
+    # The pages stand at the right of everything, and the button at the left of the state.
+    assert place("Health")[0] > place("Unlocked")[0] > place("Lock Now")[0]
 
 
 def test_a_killed_daemon_comes_back_with_its_items(opened):
@@ -217,8 +237,8 @@ def test_a_stopped_daemon_does_not_stop_the_window(opened):
         window.wait_for("Attributes")
         window.press("Back")
         window.wait_for("Mail box 1")
-        window.click("Moving in")
-        window.wait_for("Stores in your home")
+        window.click("Moving In")
+        window.wait_for("Stores in Your Home")
     finally:
         os.kill(process, signal.SIGCONT)
 
@@ -233,13 +253,14 @@ def test_yesterday_brings_a_deleted_item_back(opened):
     window.press("Delete")
     window.wait_without("Bank account")
     assert session.lookup("service", "bank") is None
-    window.click("Yesterday")
+    # The message that the item was deleted has a button that leads there.
+    window.press("Yesterday")
     for item in told(session, "history", "diff")["items"]:
         window.wait_for(item["label"])
-    window.press("Bring back…")
+    window.press("Bring Back…")
     window.wait_for("1 item comes back.")
     assert session.lookup("service", "bank") is None
-    window.press("Bring back")
+    window.press("Bring Back")
     wait_until(lambda: session.lookup("service", "bank") == SECRET, "the item")
 
 
@@ -257,6 +278,11 @@ def test_an_item_changes_its_class(opened):
     window.wait_for("Programs can read it while the session is unlocked")
 
 
+def local(moment):
+    """A moment of `--json` as the window shows it."""
+    return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).astimezone().strftime("%F %R")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_each_page_says_what_the_command_says(opened, page):
     session = opened.session
@@ -269,9 +295,9 @@ def test_each_page_says_what_the_command_says(opened, page):
     if page == "yesterday":
         expected = [f"All {told(session, 'history', 'diff')['same']} items are the same as then."]
     elif page == "moving-in":
-        expected = ["pass", "~/.password-store", "Make Latchkey the one"]
+        expected = ["pass", "~/.password-store", "Make Latchkey Your Keyring"]
     elif page == "unlocking":
-        expected = ["login password"] + [one["created"] for one in told(session, "status")["protectors"]]
+        expected = ["Login Password"] + [local(one["created"]) for one in told(session, "status")["protectors"]]
     elif page == "health":
         expected = [check["id"] for check in told(session, "doctor")["checks"]]
     else:

@@ -27,13 +27,3 @@ struct Options {
     }
   }
 }
-
-/// The pages of the window, as the command line names them.
-enum PageName: String, CaseIterable {
-  case items
-  case yesterday
-  case movingIn = "moving-in"
-  case unlocking
-  case health
-  case whoAsked = "who-asked"
-}

@@ -111,8 +111,14 @@ public final class Window: Widget {
   public func onClose(_ body: @escaping () -> Void) { Handler.connect(raw, "close-request", body) }
 
   /// Shows a text for some seconds.
-  public func tell(_ text: String) {
+  ///
+  /// - Parameter button: its text, and the action that it calls.
+  public func tell(_ text: String, button: (text: String, action: String)? = nil) {
     guard let toast = adw_toast_new(escapedMarkup(text)) else { return }
+    if let button {
+      adw_toast_set_button_label(toast, button.text)
+      adw_toast_set_action_name(toast, button.action)
+    }
     adw_toast_overlay_add_toast(toasts.opaque, toast)
   }
 }

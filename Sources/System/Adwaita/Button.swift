@@ -28,6 +28,12 @@ public final class Button: Widget {
     named(String(text.filter { $0 != "_" }))
   }
 
+  /// Another text, as at the beginning.
+  public func setText(_ text: String) {
+    gtk_button_set_label(cast(), text)
+    name(text)
+  }
+
   /// Another symbol and name.
   public func setSymbol(_ symbol: String, name: String) {
     gtk_button_set_icon_name(cast(), symbol)

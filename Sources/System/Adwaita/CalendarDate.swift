@@ -10,4 +10,11 @@ public enum CalendarDate {
     defer { g_free(text) }
     return String(cString: text)
   }
+
+  /// The seconds since 1970 of a moment in the form of ISO 8601; nil for anything else.
+  public static func seconds(_ text: String) -> UInt64? {
+    guard let moment = g_date_time_new_from_iso8601(text, nil) else { return nil }
+    defer { g_date_time_unref(moment) }
+    return UInt64(exactly: g_date_time_to_unix(moment))
+  }
 }

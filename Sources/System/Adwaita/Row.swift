@@ -1,5 +1,19 @@
 import CLatchkeyAdwaita
 
+/// A row that has one thing in all of its room.
+public final class WideRow: Widget {
+  /// Around `content`.
+  ///
+  /// - Parameter name: the row's name for screen readers.
+  public init(_ content: Widget, name: String) {
+    super.init(adw_preferences_row_new())
+    keep(content.margins(8, 12))
+    gtk_list_box_row_set_child(cast(), content.pointer)
+    gtk_list_box_row_set_activatable(cast(), 0)
+    named(name)
+  }
+}
+
 /// A row with a title, a text below it, and things to press at its end.
 public final class Row: Widget {
   /// A row that nothing happens with until it gets something to press.

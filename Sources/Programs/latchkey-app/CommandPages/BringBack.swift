@@ -29,8 +29,8 @@ final class BringBack {
       guard let self, let window = window() else { return }
       guard let report = outcome.json else { return tell(outcome) }
       _ = Question(
-        translated("Bring back from \(moment)?"), Self.summary(report),
-        answers: [("cancel", translated("_Cancel"), .plain), ("back", translated("_Bring back"), .suggested)],
+        translated("Bring Back From \(moment)?"), Self.summary(report),
+        answers: [("cancel", translated("_Cancel"), .plain), ("back", translated("_Bring Back"), .suggested)],
         over: window
       ) { [weak self] answer in if answer == "back" { self?.perform(words, then) } }
     }

@@ -133,7 +133,7 @@ class CommandPage: Page {
 
   /// A button that copies a command.
   func copyButton(_ line: String) -> Button {
-    Button(symbol: "edit-copy-symbolic", name: translated("Copy the command")) { [unowned self] in
+    Button(symbol: "edit-copy-symbolic", name: translated("Copy Command")) { [unowned self] in
       copying.copy(line)
       window()?.tell(translated("The command is in the clipboard. Paste it into a terminal."))
     }

@@ -4,12 +4,12 @@ import LatchkeyText
 
 /// Doctor's findings, and the fix of each.
 final class HealthPage: CommandPage {
-  private let wrong = Group(translated("To fix"))
-  private let fine = Group(translated("In order"))
+  private let wrong = Group(translated("To Fix"))
+  private let fine = Group(translated("In Order"))
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     super.init(
-      translated("Health"), translated("The system settings that the vault depends on, and what fixes each."), copying,
+      PageName.health.title, translated("The system settings that the vault depends on, and what fixes each."), copying,
       window)
     content.append(wrong)
     content.append(fine)
@@ -22,20 +22,57 @@ final class HealthPage: CommandPage {
       guard let report = outcome.json else { return complain(outcome) }
       wrong.removeAll()
       fine.removeAll()
-      for check in report["checks"].list { add(check) }
+      fill(report["checks"].list.map(Finding.init))
       wrong.isVisible = !wrong.isEmpty
       fine.isVisible = !fine.isEmpty
     }
   }
 
-  private func add(_ check: JSONValue) {
-    let (state, command) = (check["state"].string, check["command"].string)
-    guard state != "ok" else {
-      return fine.append(Row(check["id"].name, check["found"].sentence).beginning(Symbol("emblem-ok-symbolic")))
+  /// The result of one check, or of several.
+  private struct Finding {
+    let state: String
+    let command: String
+    /// The names of the checks.
+    var names: [String]
+    var found: [String]
+    var advice: [String]
+
+    init(_ check: JSONValue) {
+      (state, command) = (check["state"].string, check["command"].string)
+      names = [check["id"].name]
+      found = [check["found"].sentence]
+      advice = [check["advice"].sentence].filter { !$0.isEmpty }
     }
-    let symbol = Symbol(state == "unknown" ? "dialog-question-symbolic" : "dialog-warning-symbolic")
-    let text = [check["found"].sentence, ShownText.sentence(command), check["advice"].sentence].filter { !$0.isEmpty }
-    let row = Row(check["id"].name, text.joined(separator: "\n")).beginning(symbol)
+
+    mutating func merge(_ other: Finding) {
+      names += other.names
+      found += other.found.filter { !found.contains($0) }
+      advice += other.advice.filter { !advice.contains($0) }
+    }
+
+    /// The finding in words, and below it what to do.
+    var row: Row {
+      let first = found.first ?? ""
+      let lines = found.dropFirst() + advice + [ShownText.sentence(command), names.joined(separator: ", ")]
+      return Row(
+        first.prefix(1).uppercased() + first.dropFirst(), lines.filter { !$0.isEmpty }.joined(separator: "\n"))
+    }
+  }
+
+  private func fill(_ all: [Finding]) {
+    var toFix: [Finding] = []
+    for one in all where one.state != "ok" {
+      // One command may fix what several checks found, such as the lines of each login.
+      let same = toFix.firstIndex { !one.command.isEmpty && $0.command == one.command && $0.state == one.state }
+      if let same { toFix[same].merge(one) } else { toFix.append(one) }
+    }
+    for one in toFix { add(one) }
+    for one in all where one.state == "ok" { fine.append(one.row.beginning(Symbol("emblem-ok-symbolic"))) }
+  }
+
+  private func add(_ finding: Finding) {
+    let symbol = Symbol(finding.state == "unknown" ? "dialog-question-symbolic" : "dialog-warning-symbolic")
+    let (row, command) = (finding.row.beginning(symbol), finding.command)
     if !command.isEmpty {
       row.adding(copyButton(command))
       // A fix that needs root, or asks on a terminal, stays a command.
@@ -62,7 +99,7 @@ final class HealthPage: CommandPage {
   private func ask(_ line: String, _ steps: [[String]]) {
     guard let window = window() else { return }
     _ = Question(
-      translated("Run this command?"), line,
+      translated("Run This Command?"), line,
       answers: [("cancel", translated("_Cancel"), .plain), ("run", translated("_Run"), .suggested)], over: window
     ) { [weak self] answer in if answer == "run" { self?.fix(steps[...]) } }
   }

@@ -5,25 +5,30 @@ import LatchkeyText
 
 /// The stores of other programs: what would come, the import, and the switch to Latchkey and back.
 final class MovingInPage: CommandPage {
-  private let stores = Group(translated("Stores in your home"), translated("Nothing is changed at the old place."))
+  private let stores = Group(translated("Stores in Your Home"), translated("Nothing is changed at the old place."))
   private let report = Group(translated("Report"))
   private let change = Group(
-    translated("Who keeps your secrets"),
+    translated("Who Keeps Your Secrets"),
     translated("Other keyrings step aside and keep their files. Both ways are rehearsed before you are asked."))
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     super.init(
-      translated("Moving in"),
-      translated("Bring the passwords of other programs into the vault, and make Latchkey the one that keeps them."),
+      PageName.movingIn.title,
+      translated(
+        "Bring the passwords of other programs into the vault, and make Latchkey the program that keeps them."),
       copying, window)
     for group in [stores, report, change] { content.append(group) }
     report.isVisible = false
     change.append(
-      Row(translated("Make Latchkey the one"))
-        .adding(Button(translated("_Rehearse…")) { [unowned self] in rehearseSwitch(["--to", "latchkey"]) }))
+      Row(translated("Make Latchkey Your Keyring"))
+        .adding(
+          Button(translated("_Rehearse…")) { [unowned self] in
+            rehearseSwitch(["--to", "latchkey"], translated("_Switch"))
+          }))
     change.append(
-      Row(translated("Go back to the former one"))
-        .adding(Button(translated("R_ehearse…")) { [unowned self] in rehearseSwitch(["--back"]) }))
+      Row(translated("Go Back to the Former Keyring"))
+        .adding(
+          Button(translated("R_ehearse…")) { [unowned self] in rehearseSwitch(["--back"], translated("_Go Back")) }))
   }
 
   override func load() {
@@ -37,7 +42,7 @@ final class MovingInPage: CommandPage {
     if stores.isEmpty {
       stores.append(Row(translated("None was found"), "GNOME Keyring, KWallet, pass"))
     }
-    stores.append(row(translated("A file with passwords"), command: "latchkey import csv passwords.csv"))
+    stores.append(row(translated("A File With Passwords"), command: "latchkey import csv passwords.csv"))
   }
 
   private func ask(_ store: OtherStore, isDry: Bool) {
@@ -65,12 +70,13 @@ final class MovingInPage: CommandPage {
   private func show(_ found: JSONValue, isDry: Bool) {
     report.removeAll()
     report.isVisible = true
-    report.setTitle(isDry ? translated("Rehearsal: nothing was changed") : translated("Report"))
+    report.setTitle(
+      isDry ? translated("Rehearsal") : translated("Report"), isDry ? translated("Nothing was changed.") : "")
     for (key, title) in [
-      ("added", isDry ? translated("Would come") : translated("Imported")), ("same", translated("There already")),
-      ("newer_there", translated("Newer there")), ("newer_here", translated("Newer here, which stays")),
-      ("replaced", translated("Replaced")), ("conflicts", translated("In conflict, which stays here")),
-      ("left", translated("Stay behind")),
+      ("added", isDry ? translated("Would Come") : translated("Imported")), ("same", translated("Already There")),
+      ("newer_there", translated("Newer There")), ("newer_here", translated("Newer Here, Which Stays")),
+      ("replaced", translated("Replaced")), ("conflicts", translated("In Conflict, Which Stays Here")),
+      ("left", translated("Stay Behind")),
     ] where found[key].number > 0 || key == "added" {
       report.append(Row(title, found[key].name))
     }
@@ -81,15 +87,18 @@ final class MovingInPage: CommandPage {
     for notice in found["notices"].list { report.append(Row(notice.sentence)) }
   }
 
-  private func rehearseSwitch(_ words: [String]) {
+  /// - Parameter goes: the button that does it.
+  private func rehearseSwitch(_ words: [String], _ goes: String) {
     run(["switch", "--json"] + words + ["--dry-run"], saying: translated("Rehearsing…")) { [unowned self] outcome in
       guard let plan = outcome.json, let window = window() else { return complain(outcome) }
       let lines = (plan["refused"].list + plan["changes"].list + plan["notes"].list + plan["left"].list).map(\.sentence)
       let isPossible = plan["refused"].list.isEmpty && !plan["changes"].list.isEmpty
-      let text = lines.isEmpty ? translated("There is nothing to do.") : lines.joined(separator: "\n")
-      var answers: [(name: String, text: String, style: Question.Style)] = [("cancel", translated("_Cancel"), .plain)]
-      if isPossible { answers.append(("go", translated("_Do it"), .suggested)) }
-      _ = Question(translated("This would change:"), text, answers: answers, over: window) { [weak self] answer in
+      let title = isPossible ? translated("This Would Change") : translated("Nothing Would Change")
+      var answers: [(name: String, text: String, style: Question.Style)] = [
+        isPossible ? ("cancel", translated("_Cancel"), .plain) : ("close", translated("_Close"), .plain)
+      ]
+      if isPossible { answers.append(("go", goes, .suggested)) }
+      _ = Question(title, lines.joined(separator: "\n"), answers: answers, over: window) { [weak self] answer in
         if answer == "go" { self?.perform(words) }
       }
     }

@@ -5,36 +5,37 @@ import LatchkeyText
 
 /// The ways into the vault, and the commands that add or remove one.
 final class UnlockingPage: CommandPage {
-  private let ways = Group(translated("These unlock the vault"))
+  private let ways = Group(translated("These Unlock the Vault"))
   private let recovery = Group(
-    translated("Recovery code"),
+    translated("Recovery Code"),
     translated(
-      "A code on paper that unlocks the vault without the password. Whoever has it and this computer's files can too."))
+      "A code on paper that unlocks the vault without the password. Keep it safe: anybody who has it and this computer's files can unlock the vault."
+    ))
   private let code = Group(
-    translated("Your recovery code"),
+    translated("Your Recovery Code"),
     translated("It is shown this once. Print it or write it down, keep it apart from this computer, then check it."))
   private let more = Group(
-    translated("Other ways"), translated("Each asks for your login password in a terminal."))
+    translated("Other Ways"), translated("Each asks for your login password in a terminal."))
   private var printing: PrintedPage?
   // The code while it is shown.
   private var shown: (output: HeldOutput, field: SecretField, rows: [Widget])?
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     super.init(
-      translated("Unlocking"), translated("The ways into your vault. At least one of them must stay with you."),
+      PageName.unlocking.title, translated("The ways into your vault. At least one of them must stay with you."),
       copying,
       window)
     for group in [ways, recovery, code, more] { content.append(group) }
     code.isVisible = false
     recovery.append(
-      Row(translated("Create a code"), translated("An earlier code is no longer valid then."))
+      Row(translated("Create a Code"), translated("An earlier code is no longer valid then."))
         .adding(Button(translated("C_reate…")) { [unowned self] in askToCreate() }))
     recovery.append(
-      Row(translated("Check the code on paper"), translated("This changes nothing."))
+      Row(translated("Check the Code on Paper"), translated("This changes nothing."))
         .adding(Button(translated("C_heck…")) { [unowned self] in askToCheck() }))
     for (title, command) in [
-      (translated("Let logins without a password unlock a part"), "latchkey protector add session"),
-      (translated("Give a collection a passphrase of its own"), "latchkey passphrase --help"),
+      (translated("Let Logins Without a Password Unlock a Part"), "latchkey protector add session"),
+      (translated("Give a Collection a Passphrase of Its Own"), "latchkey passphrase --help"),
     ] { more.append(row(title, command: command)) }
   }
 
@@ -61,7 +62,7 @@ final class UnlockingPage: CommandPage {
     for one in protectors {
       let name = one["name"].name
       let title = Self.title(one["kind"].string, one["state"].string)
-      let created = one["created"].name
+      let created = Moment.text(one["created"].string)
       ways.append(
         Row(name.isEmpty ? title : "\(title): \(name)", created.isEmpty ? "" : translated("since \(created)")))
     }
@@ -75,7 +76,7 @@ final class UnlockingPage: CommandPage {
 
   private func askToCreate() {
     ask(
-      .typing, translated("Create a recovery code?"),
+      .typing, translated("Create a Recovery Code?"),
       translated("Your login password is needed. A code that you created before is no longer valid then."),
       name: translated("Login password"), answer: translated("_Create")
     ) { [weak self] line in self?.create(line) }
@@ -99,12 +100,12 @@ final class UnlockingPage: CommandPage {
     guard widget.isOnScreen, let text = try? output.line() else {
       return window()?.tell(translated("The code was not shown. Create another one.")) ?? ()
     }
-    let field = SecretField(.reading, name: translated("Your recovery code"))
+    let field = SecretField(.reading, name: translated("Your Recovery Code"))
     Self.put(text, in: field)
     let buttons = Row(translated("When you have it on paper"))
       .adding(Button(translated("_Print…")) { [unowned self] in print() })
       .adding(Button(translated("_Done")) { [unowned self] in hideCode() })
-    let rows = [ScrolledArea(field, scrollsSideways: true), buttons]
+    let rows = [WideRow(ScrolledArea(field, scrollsSideways: true), name: translated("Your Recovery Code")), buttons]
     for row in rows { code.append(row) }
     code.isVisible = true
     shown = (output, field, rows)
@@ -139,7 +140,7 @@ final class UnlockingPage: CommandPage {
 
   private func askToCheck() {
     ask(
-      .spelling, translated("Check a recovery code"),
+      .spelling, translated("Check a Recovery Code"),
       translated("Type the code from the paper. Small and capital letters mean the same."),
       name: translated("Recovery code"), answer: translated("C_heck")
     ) { [weak self] line in
@@ -152,11 +153,11 @@ final class UnlockingPage: CommandPage {
 
   private static func title(_ kind: String, _ state: String) -> String {
     switch kind {
-    case "password": state == "retiring" ? translated("former login password") : translated("login password")
-    case "recovery-code": translated("recovery code")
-    case "session": translated("logins without a password (after-first-unlock only)")
-    case "device": translated("device key")
-    case "security-key": translated("security key")
+    case "password": state == "retiring" ? translated("Former Login Password") : translated("Login Password")
+    case "recovery-code": translated("Recovery Code")
+    case "session": translated("Logins Without a Password (after-first-unlock only)")
+    case "device": translated("Device Key")
+    case "security-key": translated("Security Key")
     default: ShownText.name(kind)
     }
   }

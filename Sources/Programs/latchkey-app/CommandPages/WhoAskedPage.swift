@@ -8,7 +8,7 @@ final class WhoAskedPage: CommandPage {
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     super.init(
-      translated("Who asked"),
+      PageName.whoAsked.title,
       translated("Each time that a program asked for an item that requires more than an unlocked session."), copying,
       window)
     content.append(entries)

@@ -6,8 +6,8 @@ import LatchkeyText
 final class YesterdayPage: CommandPage {
   private let chooser = Group()
   private let groups: [(change: String, group: Group)] = [
-    ("deleted", Group(translated("Deleted since"))), ("changed", Group(translated("Changed since"))),
-    ("new", Group(translated("New since"))),
+    ("deleted", Group(translated("Deleted Since"))), ("changed", Group(translated("Changed Since"))),
+    ("new", Group(translated("New Since"))),
   ]
   private lazy var bringing = BringBack(window) { [unowned self] words, isEarnest, then in
     run(words, isEarnest: isEarnest, then: then)
@@ -18,7 +18,7 @@ final class YesterdayPage: CommandPage {
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     super.init(
-      translated("Yesterday"),
+      PageName.yesterday.title,
       translated(
         "The vault keeps copies of itself. Choose one to see what changed since, and bring back what you miss."),
       copying, window)
@@ -52,14 +52,14 @@ final class YesterdayPage: CommandPage {
       generations.map { one in
         let (moment, count) = (Moment.text(one["time"].number), one["items"].number)
         return translated(count, one: "\(moment), 1 item", other: "\(moment), \(count) items")
-      }, name: translated("Copy of the vault"))
+      }, name: translated("Copy of the Vault"))
     choice.chosen = chosen
     choice.onChange { [unowned self, weak choice] in
       guard let choice else { return }
       chosen = choice.chosen
       compare()
     }
-    let row = Row(translated("Copy of the vault")).adding(choice)
+    let row = Row(translated("Copy of the Vault")).adding(choice)
     summary = row
     chooser.append(row)
   }
@@ -84,7 +84,7 @@ final class YesterdayPage: CommandPage {
     group.isVisible = !items.isEmpty
     let possible = items.filter { $0["reason"] == .null }
     if possible.count > 1, change == "deleted" {
-      group.append(Row(translated("All of them")).adding(button(possible, change, generation)))
+      group.append(Row(translated("All of Them")).adding(button(possible, change, generation)))
     }
     for item in items.prefix(200) {
       let label = item["label"].name
@@ -98,7 +98,7 @@ final class YesterdayPage: CommandPage {
   }
 
   private func button(_ items: [JSONValue], _ change: String, _ generation: JSONValue) -> Button {
-    Button(translated("_Bring back…")) { [unowned self] in
+    Button(translated("_Bring Back…")) { [unowned self] in
       bringing.begin(
         generation: generation["number"].string, moment: Moment.text(generation["time"].number),
         items: items.map { $0["path"].string }, takesTheirs: change == "changed"

@@ -20,8 +20,8 @@ struct ItemList {
   private var known: [Place: ShownItem] = [:]
   // Items that were read since the vault changed. Others are shown as they were until they are read again.
   private var fresh: Set<Place> = []
-  /// Whether the list without a search is short enough to be sorted.
-  private(set) var isShort = true
+  /// Whether the list without a search is short enough to be sorted. Nobody knows before all of it was found.
+  private(set) var isShort = false
   // Once it was sorted, an item that is not known yet does not bring back the former order.
   private var wasSorted = false
 

@@ -15,8 +15,8 @@ final class ItemPage: Page {
   private let message = Label(wraps: true).styled("warning")
   private let secretGroup = Group()
   private let secretRow = Row(translated("Secret"), translated("hidden"))
-  private let showButton = Button(symbol: "view-reveal-symbolic", name: translated("Show the secret"))
-  private let copyButton = Button(symbol: "edit-copy-symbolic", name: translated("Copy the secret"))
+  private let showButton = Button(symbol: "view-reveal-symbolic", name: translated("Show Secret"))
+  private let copyButton = Button(symbol: "edit-copy-symbolic", name: translated("Copy Secret"))
   private let accessGroup = Group()
   private let attributeGroup = Group(
     translated("Attributes"),
@@ -24,7 +24,7 @@ final class ItemPage: Page {
   private let past: ItemPastGroup
   private let deleteButton = Button(translated("_Delete…")).styled("destructive-action")
   private var field: SecretField?
-  private var fieldArea: ScrolledArea?
+  private var fieldRow: Widget?
   private var item: ShownItem?
   private var state = ""
   // A secret that was asked for before the last lock is dropped.
@@ -156,6 +156,7 @@ final class ItemPage: Page {
   }
 
   private func complain(_ problem: Problem) {
+    if problem.page != nil { return window()?.tell(problem) ?? () }
     message.text = problem.text
     message.isVisible = true
   }
@@ -190,20 +191,20 @@ final class ItemPage: Page {
     }
     let field = SecretField(.reading, name: translated("Secret"))
     secret.withBytes { field.show($0) }
-    let area = ScrolledArea(field, scrollsSideways: true)
-    (self.field, fieldArea) = (field, area)
+    let row = WideRow(ScrolledArea(field, scrollsSideways: true), name: translated("Secret"))
+    (self.field, fieldRow) = (field, row)
     secretRow.setText("")
-    secretGroup.append(area)
-    showButton.setSymbol("view-conceal-symbolic", name: translated("Hide the secret"))
+    secretGroup.append(row)
+    showButton.setSymbol("view-conceal-symbolic", name: translated("Hide Secret"))
   }
 
   private func hide() {
-    guard let field, let fieldArea else { return }
+    guard let field, let fieldRow else { return }
     field.erase()
-    secretGroup.remove(fieldArea)
-    (self.field, self.fieldArea) = (nil, nil)
+    secretGroup.remove(fieldRow)
+    (self.field, self.fieldRow) = (nil, nil)
     secretRow.setText(translated("hidden"))
-    showButton.setSymbol("view-reveal-symbolic", name: translated("Show the secret"))
+    showButton.setSymbol("view-reveal-symbolic", name: translated("Show Secret"))
   }
 
   private func copy(_ secret: Secret) {
@@ -219,7 +220,8 @@ final class ItemPage: Page {
     _ = Question(
       translated("Delete “\(item.title)”?"),
       translated(
-        "Programs find it no longer. The page Yesterday brings it back as long as there is a copy from before."),
+        "Programs no longer find it. If the vault has a copy of itself from before, the page Yesterday brings the item back."
+      ),
       answers: [("cancel", translated("_Cancel"), .plain), ("delete", translated("_Delete"), .destructive)],
       over: window
     ) { [weak self] answer in if answer == "delete" { self?.delete(item.path) } }
@@ -230,14 +232,14 @@ final class ItemPage: Page {
       guard let self else { return }
       switch result {
       case .success:
-        window()?.tell(translated("Deleted. The page Yesterday brings it back."))
+        window()?.tell(translated("Deleted"), .yesterday)
         guard item?.path == path else { return }
         hide()
         item = nil
         onGone()
       case .failure(let problem):
         // The person may look at another item by now.
-        if item?.path == path { complain(problem) } else { window()?.tell(problem.text) }
+        if item?.path == path { complain(problem) } else { window()?.tell(problem) }
       }
     }
   }

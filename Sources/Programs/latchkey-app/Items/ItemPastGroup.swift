@@ -31,7 +31,7 @@ final class ItemPastGroup {
   func show(_ item: ShownItem) {
     leave()
     self.item = item
-    clear(translated("Copies that differ from the present"))
+    clear(translated("Copies That Differ From the Present"))
   }
 
   func leave() {
@@ -78,7 +78,7 @@ final class ItemPastGroup {
       guard !all.isEmpty else {
         return end(outcome.message.isEmpty ? translated("There is no copy yet.") : outcome.message)
       }
-      clear(translated("Copies that differ from the present"))
+      clear(translated("Copies That Differ From the Present"))
       compare(all.prefix(Self.limit).filter { $0["problem"] == .null }, found: 0)
     }
   }
@@ -101,7 +101,7 @@ final class ItemPastGroup {
 
   private func offer(_ generation: JSONValue, _ place: String) {
     let (number, moment) = (generation["number"].string, Moment.text(generation["time"].number))
-    let button = Button(translated("_Bring back…")) { [unowned self] in
+    let button = Button(translated("_Bring Back…")) { [unowned self] in
       bringing.begin(generation: number, moment: moment, items: [place], takesTheirs: true) {}
     }
     widget.append(Row(translated("It was different at \(moment)")).adding(button))

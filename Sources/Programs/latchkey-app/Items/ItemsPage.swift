@@ -3,7 +3,7 @@ import LatchkeyGettext
 
 /// The list of items, with the search. The vault finds items step by step, and the page reads those that are on the screen.
 final class ItemsPage: Page {
-  let title = translated("Items")
+  let title = PageName.items.title
   var widget: Widget { box }
 
   private let box = Box(.column)
@@ -60,6 +60,16 @@ final class ItemsPage: Page {
     find(keepsRows: false)
   }
 
+  /// Shows the items that were read before the window was there.
+  func show(_ look: FirstLook) {
+    guard list.collections.isEmpty, words.isEmpty, let step = look.step else {
+      return show(look.collections.map(\.path))
+    }
+    list.choose(look.collections.map(\.path))
+    begin(keepsRows: false)
+    hear(step, in: 0, epoch, keepsRows: false)
+  }
+
   func vaultChanged(_ state: String) {
     let former = self.state
     self.state = state
@@ -90,8 +100,6 @@ final class ItemsPage: Page {
     find(keepsRows: false)
   }
 
-  /// How many rows a search shows at first. GTK makes 200 widgets for a longer list, which takes longer than the next key.
-  private static let firstRows = 32
   // After a search, until the first rows were drawn.
   private var isBrief = false
   private var rest: Timer?
@@ -112,45 +120,50 @@ final class ItemsPage: Page {
   ///
   /// - Parameter keepsRows: whether the rows stay as they are until it has come to its end.
   private func find(keepsRows: Bool) {
+    begin(keepsRows: keepsRows)
+    guard !list.collections.isEmpty else { return showCount() }
+    step(epoch, collection: 0, from: 0, keepsRows)
+  }
+
+  private func begin(keepsRows: Bool) {
     isReloadWanted = false
     epoch += 1
     isReading = false
     unread = 0
     isShowing = keepsRows
     list.begin()
-    guard !list.collections.isEmpty else { return showCount() }
-    step(epoch, collection: 0, from: 0, keepsRows)
   }
 
   private func step(_ asked: Int, collection: Int, from next: UInt64, _ keepsRows: Bool) {
     let (path, words) = (list.collections[collection], words)
-    // The first step finds what the screen has room for.
-    let isFirst = collection == 0 && next == 0
-    let limit: UInt32 = isFirst ? 256 : 4096
-    // It also describes the first ones, so that each row is drawn once. A short list is known.
-    let described = isFirst && !keepsRows && !(isLoaded && list.isShort) ? Self.firstRows : 0
+    // A short list is known.
+    let isDescribed = collection == 0 && next == 0 && !keepsRows && !(isLoaded && list.isShort)
     vault.perform({ link throws(Problem) in
-      let page = try link.search(path, words, from: next, limit: limit)
-      return (page, try link.describe(page.items.prefix(described).map { "\(path)/\($0)" }))
+      try FoundStep(link, path, words, from: next, isDescribed: isDescribed)
     }) { [weak self] result in
       guard let self, asked == epoch else { return }
-      guard case .success((let page, let items)) = result else { return showCount() }
-      list.take(page.items, in: collection)
-      list.take(items, first: described, of: page.items, in: collection)
-      unread += page.unread
-      let following = page.next > 0 ? collection : collection + 1
-      let isLast = following == list.collections.count
-      if isLast || (!keepsRows && list.hasComing) {
-        if isLast { isLoaded = true }
-        list.showComing(isWhole: isLast && words.isEmpty)
-        if isShowing { showAll() } else { showFirstRows() }
-        isShowing = true
-      }
-      if !isLast {
-        step(asked, collection: following, from: page.next, keepsRows)
-      } else if words.isEmpty, !list.isShort {
-        warm(asked, collection: 0, from: 0)
-      }
+      guard case .success(let step) = result else { return showCount() }
+      hear(step, in: collection, asked, keepsRows: keepsRows)
+    }
+  }
+
+  private func hear(_ found: FoundStep, in collection: Int, _ asked: Int, keepsRows: Bool) {
+    let page = found.page
+    list.take(page.items, in: collection)
+    list.take(found.items, first: found.described, of: page.items, in: collection)
+    unread += page.unread
+    let following = page.next > 0 ? collection : collection + 1
+    let isLast = following == list.collections.count
+    if isLast || (!keepsRows && list.hasComing) {
+      if isLast { isLoaded = true }
+      list.showComing(isWhole: isLast && words.isEmpty)
+      if isShowing { showAll() } else { showFirstRows() }
+      isShowing = true
+    }
+    if !isLast {
+      step(asked, collection: following, from: page.next, keepsRows)
+    } else if words.isEmpty, !list.isShort {
+      warm(asked, collection: 0, from: 0)
     }
   }
 
@@ -183,7 +196,7 @@ final class ItemsPage: Page {
   }
 
   private func showAll() {
-    let new = isBrief ? Array(list.found.prefix(Self.firstRows)) : list.found
+    let new = isBrief ? Array(list.found.prefix(FoundStep.firstRows)) : list.found
     rows?.change(from: shown, to: new)
     shown = new
     showCount()
@@ -197,18 +210,19 @@ final class ItemsPage: Page {
       pages.shown = "status"
       let text: (String, String)
       if !isLoaded {
-        text = (translated("Reading the vault…"), "")
+        text = (translated("Reading the Vault…"), "")
       } else if !words.isEmpty {
-        text = (translated("Nothing found"), translated("No label and no attribute has these words."))
+        text = (translated("Nothing Found"), translated("No label and no attribute has these words."))
       } else if state == "sealed" {
-        text = (translated("The vault is sealed"), translated("Its items are listed after the first unlock."))
+        text = (translated("The Vault Is Sealed"), translated("Its items are listed after the first unlock."))
       } else {
         text = (
-          translated("No items yet"),
-          translated("Programs store their passwords here. The page Moving in brings those of other programs.")
+          translated("No Items Yet"),
+          translated("Programs store their passwords here. The page Moving In brings those of other programs.")
         )
       }
-      status.show(symbol: "dialog-password-symbolic", title: text.0, text: text.1)
+      let symbol = isLoaded && !words.isEmpty ? "system-search-symbolic" : "dialog-password-symbolic"
+      status.show(symbol: symbol, title: text.0, text: text.1)
     }
     remark.isVisible = unread > 0
     if unread > 0 {

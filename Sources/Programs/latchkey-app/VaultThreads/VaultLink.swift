@@ -245,7 +245,8 @@ final class VaultLink {
     case .dismissed: Problem(translated("You declined."))
     case .refused: Problem(translated("That was not right. Try again."))
     case .paused: Problem(translated("There were too many wrong answers. Try again in half a minute."))
-    case .unavailable: Problem(translated("Nobody could be asked. The page Health says what is missing."))
+    case .unavailable:
+      Problem(translated("Nobody could be asked. The page Health says what is missing."), page: .health)
     case .expired: Problem(translated("Nobody answered in time. Try again."))
     case .fingers: Problem(translated("Other fingers are enrolled than the item requires."))
     case .withdrawn: Problem(translated("The vault was locked meanwhile."))

@@ -13,7 +13,8 @@ final class AppWindow {
   }
 
   private let application: Application
-  private var window: Window?
+  private let holder = WindowHolder()
+  private var window: Window? { holder.window }
   private let panes: Panes
   private let sidebar = Sidebar(name: translated("Collections and pages"))
   private let stack = Pages()
@@ -26,32 +27,23 @@ final class AppWindow {
   private let commands = VaultThread()
 
   private let items: ItemsPage
-  private let item: ItemPage
-  private let pages: [(name: PageName, symbol: String, page: any Page)]
+  // Made when somebody goes there: the window is on the screen sooner without them.
+  private var item: ItemPage?
+  private var pages: [PageName: any Page] = [:]
   private let copying: Copying
   private var collections: [ShownCollection] = []
   private var destinations: [Destination] = []
   private var destination = Destination.all
   private var current: any Page
   private var state = ""
-  private var isMoreSaid = false
 
   init(of application: Application) throws(PosixError) {
     self.application = application
-    // GTK follows the process's locale, which stays "C" (``Language``).
-    if ShownText.beginsRightToLeft(translated("Items")) { application.turnRightToLeft() }
-    let holder = WindowHolder()
-    let lookUp: () -> Window? = { holder.window }
-    copying = Copying(Clipboard(of: sidebar), lookUp)
+    // The vault is read while GTK makes the window. Nothing is heard before the window is complete: this thread hears it later.
+    reader.start(listener: OnMainThread { [holder] in holder.hear($0) })
+    reader.perform({ link throws(Problem) in try FirstLook(link) }) { [holder] in holder.look($0) }
+    copying = Copying(Clipboard(of: sidebar)) { [holder] in holder.window }
     items = ItemsPage(reader)
-    item = ItemPage(reader, asker, copying, lookUp)
-    pages = [
-      (.yesterday, "document-open-recent-symbolic", YesterdayPage(copying, lookUp)),
-      (.movingIn, "folder-download-symbolic", MovingInPage(copying, lookUp)),
-      (.unlocking, "dialog-password-symbolic", UnlockingPage(copying, lookUp)),
-      (.health, "emblem-ok-symbolic", HealthPage(copying, lookUp)),
-      (.whoAsked, "view-list-symbolic", WhoAskedPage(copying, lookUp)),
-    ]
     current = items
     backButton = Button(symbol: "go-previous-symbolic", name: translated("Back"))
     let side = Box(.column)
@@ -62,22 +54,25 @@ final class AppWindow {
     header.showsWindowButtons(atStart: false, atEnd: true)
     let content = Box(.column, header, bar.widget, stack).expanding(horizontally: true)
     panes = Panes(side: side, content: content)
-    stack.add(items.widget, name: "items")
-    stack.add(item.widget, name: "item")
-    for one in pages { stack.add(one.page.widget, name: one.name.rawValue) }
+    stack.add(items.widget, name: PageName.items.rawValue)
     let window = Window(of: application, title: "Latchkey", icon: "org.latchkey.app", panes)
-    self.window = window
     holder.window = window
     connect(window)
     fillSidebar()
     // Only now: the toolkit has read the desktop's settings by a service that wants to look at this process.
     try Process.forbidInspection()
-    reader.start(listener: OnMainThread { [unowned self] in hear($0) })
+    holder.hear = { [unowned self] in hear($0) }
+    holder.look = { [unowned self] in if case .success(let look) = $0 { begin(with: look) } }
     asker.start()
     commands.start()
   }
 
-  private final class WindowHolder { var window: Window? }
+  /// The window for the parts that are made before it, and the ends of what was begun before it.
+  private final class WindowHolder {
+    var window: Window?
+    var hear: (VaultNews) -> Void = { _ in }
+    var look: (Result<FirstLook, Problem>) -> Void = { _ in }
+  }
 
   private func connect(_ window: Window) {
     header.add(backButton)
@@ -89,14 +84,11 @@ final class AppWindow {
       go(to: destinations[number])
       panes.showContent()
     }
-    items.onOpen = { [unowned self] chosen in
-      item.show(chosen)
-      show(item, "item")
-    }
+    items.onOpen = { [unowned self] in open($0) }
     items.takeKeys(of: window)
-    item.onGone = { [unowned self] in if current === item { show(items, "items") } }
     bar.onLock = { [unowned self] in lock() }
     bar.onUnlock = { [unowned self] in unlock() }
+    bar.onHelp = { [unowned self] in go(to: .page($0)) }
     application.add(action: "lock", keys: "<Control>l") { [unowned self] in lock() }
     application.add(action: "search", keys: "<Control>f") { [unowned self] in
       go(to: destination == .all || isCollection ? destination : .all)
@@ -117,7 +109,7 @@ final class AppWindow {
   }
 
   private func takeSecretsAway() {
-    item.leave()
+    item?.leave()
     copying.windowCloses()
   }
 
@@ -132,15 +124,16 @@ final class AppWindow {
   // MARK: Pages
 
   private func fillSidebar() {
-    destinations = [.all] + collections.map { .collection($0.path) } + pages.map { .page($0.name) }
+    let others = PageName.allCases.filter { $0 != .items }
+    destinations = [.all] + collections.map { .collection($0.path) } + others.map { .page($0) }
     var entries: [(symbol: String, text: String, title: String?)] = [
-      ("view-grid-symbolic", translated("All items"), nil)
+      (PageName.items.symbol, translated("All Items"), nil)
     ]
     for one in collections {
       entries.append((one.isLocked ? "changes-prevent-symbolic" : "folder-symbolic", one.title, nil))
     }
-    for (number, one) in pages.enumerated() {
-      entries.append((one.symbol, one.page.title, number == 0 ? translated("The vault") : nil))
+    for (number, one) in others.enumerated() {
+      entries.append((one.symbol, one.title, number == 0 ? translated("The Vault") : nil))
     }
     sidebar.fill(entries)
     sidebar.choose(destinations.firstIndex(of: destination) ?? 0)
@@ -152,15 +145,49 @@ final class AppWindow {
     switch new {
     case .all:
       items.show(collections.map(\.path))
-      show(items, "items")
+      showItems()
     case .collection(let path):
       items.show([path])
-      show(items, "items")
-    case .page(let name):
-      guard let one = pages.first(where: { $0.name == name }) else { return }
-      show(one.page, name.rawValue)
+      showItems()
+    case .page(let name): show(page(name), name.rawValue)
     }
   }
+
+  /// A page other than the list of items.
+  private func page(_ name: PageName) -> any Page {
+    if let made = pages[name] { return made }
+    let lookUp = { [holder] in holder.window }
+    let page: any Page =
+      switch name {
+      case .items: items
+      case .yesterday: YesterdayPage(copying, lookUp)
+      case .movingIn: MovingInPage(copying, lookUp)
+      case .unlocking: UnlockingPage(copying, lookUp)
+      case .health: HealthPage(copying, lookUp)
+      case .whoAsked: WhoAskedPage(copying, lookUp)
+      }
+    pages[name] = page
+    stack.add(page.widget, name: name.rawValue)
+    page.vaultChanged(state)
+    return page
+  }
+
+  /// Shows the page of an item.
+  private func open(_ chosen: ShownItem) {
+    let page = item ?? ItemPage(reader, asker, copying) { [holder] in holder.window }
+    if item == nil {
+      item = page
+      stack.add(page.widget, name: "item")
+      page.vaultChanged(state)
+      page.onGone = { [unowned self] in if isItem { showItems() } }
+    }
+    page.show(chosen)
+    show(page, "item")
+  }
+
+  private var isItem: Bool { current === item }
+
+  private func showItems() { show(items, PageName.items.rawValue) }
 
   private func show(_ page: any Page, _ name: String) {
     if current !== page { current.leave() }
@@ -168,19 +195,19 @@ final class AppWindow {
     stack.shown = name
     var below = ""
     if case .collection(let path) = destination { below = collections.first { $0.path == path }?.title ?? "" }
-    header.setTitle(page.title, page === items || page === item ? below : "")
+    header.setTitle(page.title, page === items || isItem ? below : "")
     showBack()
     page.appear()
   }
 
   private func showBack() {
-    backButton.isVisible = panes.isFolded || current === item
+    backButton.isVisible = panes.isFolded || isItem
     header.showsWindowButtons(atStart: panes.isFolded, atEnd: true)
     sideHeader.showsWindowButtons(atStart: true, atEnd: panes.isFolded)
   }
 
   private func goBack() {
-    if current === item { show(items, "items") } else { panes.showSide() }
+    if isItem { showItems() } else { panes.showSide() }
   }
 
   // MARK: The vault
@@ -193,17 +220,17 @@ final class AppWindow {
       bar.show(new, nil)
       askWhy()
       items.vaultChanged(new)
-      item.vaultChanged(new)
-      for one in pages { one.page.vaultChanged(new) }
+      item?.vaultChanged(new)
+      for page in pages.values { page.vaultChanged(new) }
       readCollections()
     case .gone(let problem):
       state = ""
       copying.clear()
       bar.show(problem)
-      item.vaultChanged("")
+      item?.vaultChanged("")
     case .items:
       items.itemsChanged()
-      if current === item { item.refresh() }
+      if isItem { item?.refresh() }
     case .collections: readCollections()
     }
   }
@@ -217,28 +244,38 @@ final class AppWindow {
 
   private func readCollections() {
     reader.perform({ link throws(Problem) in try link.collections() }) { [weak self] result in
-      guard let self, case .success(let found) = result, found != collections else { return }
-      collections = found
-      if case .collection(let path) = destination, !found.contains(where: { $0.path == path }) { destination = .all }
-      fillSidebar()
-      switch destination {
-      case .all: items.show(found.map(\.path))
-      case .collection, .page: break
-      }
+      guard let self, case .success(let found) = result, take(found) else { return }
+      if destination == .all { items.show(found.map(\.path)) }
     }
+  }
+
+  /// Takes the collections.
+  ///
+  /// - Returns: whether they are others than before.
+  private func take(_ found: [ShownCollection]) -> Bool {
+    guard found != collections else { return false }
+    collections = found
+    if case .collection(let path) = destination, !found.contains(where: { $0.path == path }) { destination = .all }
+    fillSidebar()
+    return true
+  }
+
+  /// Shows the first items as soon as the window is there.
+  private func begin(with look: FirstLook) {
+    if take(look.collections), destination == .all { items.show(look) }
   }
 
   private func lock() {
     commands.perform({ link throws(Problem) in
       try link.control { client throws(ControlError) in try client.ask(LockVault(), until: Process.now + 5000) }
       return true
-    }) { [weak self] result in if case .failure(let problem) = result { self?.window?.tell(problem.text) } }
+    }) { [weak self] result in if case .failure(let problem) = result { self?.window?.tell(problem) } }
   }
 
   private func unlock() {
     asker.perform({ link throws(Problem) in
       try link.unlockVault()
       return true
-    }) { [weak self] result in if case .failure(let problem) = result { self?.window?.tell(problem.text) } }
+    }) { [weak self] result in if case .failure(let problem) = result { self?.window?.tell(problem) } }
   }
 }

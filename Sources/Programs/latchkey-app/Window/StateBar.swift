@@ -9,19 +9,25 @@ final class StateBar {
   private let symbol = Symbol("channel-insecure-symbolic")
   private let title = Label(wraps: true).styled("heading")
   private let reason = Label(wraps: true).styled("caption")
-  private let lock = Button(translated("_Lock now"))
+  private let lock = Button(translated("_Lock Now"))
   private let unlock = Button(translated("_Unlock")).styled("suggested-action")
+  private let help = Button("")
+  private var helpingPage: PageName?
   /// Called when the person presses a button.
   var onLock: () -> Void = {}
   var onUnlock: () -> Void = {}
+  /// Called when the person wants the page that says more.
+  var onHelp: (PageName) -> Void = { _ in }
 
   init() {
     let words = Box(.column, title, reason).expanding(horizontally: true).centred()
-    widget = Box(.row, spacing: 12, symbol, words, lock, unlock).margins(8, 12)
+    widget = Box(.row, spacing: 12, symbol, words, help, lock, unlock).margins(8, 12)
     lock.tip(translated("Erase the keys of secrets that only an unlocked session may read"))
     unlock.isVisible = false
     lock.isVisible = false
     reason.isVisible = false
+    help.isVisible = false
+    help.onPress { [unowned self] in if let page = helpingPage { onHelp(page) } }
     title.text = translated("Connecting to the vault…")
     lock.onPress { [unowned self] in onLock() }
     unlock.onPress { [unowned self] in onUnlock() }
@@ -30,7 +36,7 @@ final class StateBar {
   /// Shows a state: "sealed", "unlocked" or "locked", and why, as far as that is known.
   func show(_ state: String, _ status: Status?) {
     let reasons = (status?.lockReasons ?? []).map { reason in
-      reason == .session(.command) ? translated("by Lock now, or by 'latchkey lock'") : reason.phrase.translated
+      reason == .session(.command) ? translated("by Lock Now, or by 'latchkey lock'") : reason.phrase.translated
     }.joined(separator: ", ")
     switch state {
     case "unlocked":
@@ -49,13 +55,22 @@ final class StateBar {
     lock.isVisible = isUnlocked && !(status?.passwordless ?? false)
     // Behind a locker nobody can be asked; the person sees no window either.
     unlock.isVisible = !isUnlocked
+    // A login should have unlocked it.
+    offer(state == "sealed" ? .health : nil)
   }
 
   /// Shows that there is no vault to ask.
   func show(_ problem: Problem) {
-    say("dialog-warning-symbolic", translated("No answer"), problem.text)
+    say("dialog-warning-symbolic", translated("No Answer"), problem.text)
     lock.isVisible = false
     unlock.isVisible = false
+    offer(problem.page)
+  }
+
+  private func offer(_ page: PageName?) {
+    helpingPage = page
+    help.isVisible = page != nil
+    if let page { help.setText(page.title) }
   }
 
   private func say(_ name: String, _ what: String, _ why: String) {

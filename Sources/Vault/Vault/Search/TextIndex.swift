@@ -36,12 +36,8 @@ struct TextIndex {
   /// How many numbers a block has.
   static let blockSize: Int64 = 256
 
-<<<<<<< HEAD:Sources/Vault/Vault/Search/TextIndex.swift
-  /// The existing items of a block, from the highest number down.
-  typealias Block = [(item: Int64, letters: TextLetters)]
-=======
-  /// The items of a block that there are, from the highest number down. Both arrays take 33 bytes an item; one array of pairs
-  /// would take 64, as the bits of the letters want their place.
+  /// The existing items of a block, from the highest number down. Both arrays take 33 bytes an item. One array of pairs would
+  /// take 64, because the letters' bits are aligned.
   struct Block: RandomAccessCollection {
     private let start: Int64
     private let numbers: [UInt8]
@@ -60,7 +56,6 @@ struct TextIndex {
       (start + Int64(numbers[position]), letters[position])
     }
   }
->>>>>>> 2e541c4d (Keep 33 bytes an item in the index of letters, and give its pages back):Sources/Vault/Vault/Items/TextIndex.swift
 
   private var collections: [Int64: [Int64: Block]] = [:]
 
