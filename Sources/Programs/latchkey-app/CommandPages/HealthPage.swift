@@ -52,10 +52,13 @@ final class HealthPage: CommandPage {
 
     /// The finding in words, and below it what to do.
     var row: Row {
-      let first = found.first ?? ""
+      var first = found.first ?? ""
+      // A sentence that begins with a name keeps its small letter.
+      if ["a ", "an ", "memory ", "no ", "not ", "the ", "there "].contains(where: first.hasPrefix) {
+        first = first.prefix(1).uppercased() + first.dropFirst()
+      }
       let lines = found.dropFirst() + advice + [ShownText.sentence(command), names.joined(separator: ", ")]
-      return Row(
-        first.prefix(1).uppercased() + first.dropFirst(), lines.filter { !$0.isEmpty }.joined(separator: "\n"))
+      return Row(first, lines.filter { !$0.isEmpty }.joined(separator: "\n"))
     }
   }
 

@@ -80,9 +80,7 @@ final class AppWindow {
     backButton.onPress { [unowned self] in goBack() }
     panes.onFold { [unowned self] in showBack() }
     sidebar.onChoose { [unowned self] number in
-      guard destinations.indices.contains(number) else { return }
-      go(to: destinations[number])
-      panes.showContent()
+      if destinations.indices.contains(number) { go(to: destinations[number]) }
     }
     items.onOpen = { [unowned self] in open($0) }
     items.takeKeys(of: window)
@@ -117,7 +115,13 @@ final class AppWindow {
 
   /// Shows the window, with a page.
   func present(_ page: PageName?) {
-    if let page { go(to: page == .items ? .all : .page(page)) } else if header.isUntitled { go(to: .all) }
+    if let page {
+      go(to: page == .items ? .all : .page(page))
+    } else if header.isUntitled {
+      go(to: .all)
+      // A narrow window begins with the list of what there is.
+      panes.showSide()
+    }
     window?.present()
   }
 
@@ -151,6 +155,7 @@ final class AppWindow {
       showItems()
     case .page(let name): show(page(name), name.rawValue)
     }
+    panes.showContent()
   }
 
   /// A page other than the list of items.

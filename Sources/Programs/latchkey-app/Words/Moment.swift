@@ -4,8 +4,12 @@ import LatchkeyAdwaita
 struct Moment {
   /// As in "2026-11-22 17:44", which is the form of the command line.
   static func text(_ seconds: UInt64) -> String {
-    seconds == 0 ? "?" : CalendarDate.text(seconds, "%F %R")
+    let text = seconds == 0 ? "?" : CalendarDate.text(seconds, "%F %R")
+    // Behind Arabic letters, the day would come before the month and the year.
+    return isIsolated ? "\u{2066}\(text)\u{2069}" : text
   }
+
+  private static let isIsolated = ShownText.beginsRightToLeft(PageName.items.title)
 
   /// The same for a moment as `--json` has it, such as "2026-11-22T17:44:00Z".
   static func text(_ json: String) -> String {
