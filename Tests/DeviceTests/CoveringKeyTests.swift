@@ -52,7 +52,7 @@ struct CoveringKeyTests {
     } catch { return error }
   }
 
-  @Test("It comes back sealed to the public key, as often as a finger releases it", arguments: [true, false])
+  @Test("A covering key comes back sealed to the public key at each release by a finger", arguments: [true, false])
   func released(isInChip: Bool) throws {
     let key = try Key.random()
     let held = try hold(key, in: isInChip ? chip : nil)
@@ -63,7 +63,7 @@ struct CoveringKeyTests {
     }
   }
 
-  @Test("It ends after a time, a number of touches, a change of prints, or a start of the machine")
+  @Test("A covering key ends after a time, a number of touches, a change of prints, or a start of the machine")
   func ends() throws {
     let held = try hold(Key.random(), in: chip)
     #expect(end(held, prints, after: CoveringKey.timeLimit - .seconds(1)) == nil)
@@ -85,7 +85,7 @@ struct CoveringKeyTests {
     #expect(end(another, prints) == .lost)
   }
 
-  @Test("It is refused if the chip refuses it, or if nothing can be sealed to the public key")
+  @Test("A covering key is refused if the chip refuses it, or if nothing can be sealed to the public key")
   func refused() throws {
     chip.isFull = true
     #expect(throws: DeviceKeyError.self) { try hold(Key.random(), in: chip) }

@@ -32,7 +32,7 @@ struct EnrolledPrintsTests {
     EnrolledPrints.hash(of: user, in: scratch.path, owner: owner)
   }
 
-  @Test("stays the same while nothing changes, and differs after every change of a finger")
+  @Test("The hash of a user's prints stays the same while nothing changes, and differs after every change of a finger")
   func changes() throws {
     let first = try #require(hash())
     #expect(first.count == 32 && hash() == first && hash("bob") != first)
@@ -65,7 +65,7 @@ struct EnrolledPrintsTests {
     #expect(hash() == first)
   }
 
-  @Test("does not exist without prints, or if other users could have written them")
+  @Test("The hash of a user's prints does not exist without prints, or if other users could have written them")
   func none() throws {
     #expect(hash("nobody") == nil)
     for name in ["", ".", "..", "anna/goodix", "../" + URL(filePath: scratch.path).lastPathComponent] {

@@ -19,7 +19,7 @@ struct HeldSecretTests {
     if case .failure(.failed(.loading, _)) = outcome { true } else { false }
   }
 
-  @Test("It comes back after a suspension, as often as it is requested, but not after a start")
+  @Test("A held secret comes back after a suspension, as often as it is requested, but not after a start")
   func lifetime() throws {
     let chip = try SoftwareChip()
     let tpm = try TPM(tcti: chip.tcti)

@@ -31,7 +31,7 @@ private func octets(_ hex: String) -> [UInt8] {
 
 @Suite("The device key service agrees with FORMAT.md")
 struct StoreVectorTests {
-  @Test("Its state gives the identities, and unwraps the shares")
+  @Test("The state of the service gives the identities, and unwraps the shares")
   func services() throws {
     try Sodium.initialize()
     let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

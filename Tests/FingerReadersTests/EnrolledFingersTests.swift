@@ -33,7 +33,7 @@ private func error(_ name: String) -> BusError {
 }
 
 @Suite("Enrolled fingers", .timeLimit(.minutes(20))) struct EnrolledFingersTests {
-  @Test("are read from every reader, for each client that asks")
+  @Test("Enrolled fingers are read from every reader, for each client that asks")
   func told() throws {
     let scene = try Scene(
       .init(name: "Goodix", answer: .success(["left-thumb", "right-index-finger"])),
@@ -49,14 +49,14 @@ private func error(_ name: String) -> BusError {
     #expect(scene.fprintd?.users == Array(repeating: "", count: 6))
   }
 
-  @Test("may be ten thousand, with any names")
+  @Test("Enrolled fingers may be ten thousand, with any names")
   func many() throws {
     let names = (0..<10_000).map { "finger \($0) äöü \u{1F44D}" } + ["", "", String(repeating: "x", count: 100_000)]
     let scene = try Scene(.init(name: "Reader", answer: .success(names)))
     #expect(try scene.ask() == .success([.init(name: "Reader", fingers: names)]))
   }
 
-  @Test("are unknown if fprintd returns an error, which does not mean that there are none")
+  @Test("Enrolled fingers are unknown if fprintd returns an error, which does not mean that there are none")
   func errors() throws {
     let scene = try Scene(.init(name: "Reader", answer: .success(["left-thumb"])), .init(name: "Other", answer: nil))
     for name in ["PermissionDenied", "ClaimDevice", "Internal", "NoEnrolledPrintsX"] {
@@ -77,7 +77,7 @@ private func error(_ name: String) -> BusError {
     #expect(try scene.ask() == .failure(.manyReaders))
   }
 
-  @Test("are not waited for without end")
+  @Test("Enrolled fingers are not waited for without end")
   func silence() throws {
     let scene = try Scene(.init(name: "Reader", answer: nil), timeout: .milliseconds(200))
     #expect(try scene.ask() == .failure(.silent))
@@ -92,7 +92,7 @@ private func error(_ name: String) -> BusError {
     #expect(answer == .success([.init(name: "Reader", fingers: ["left-thumb"])]))
   }
 
-  @Test("are not known without fprintd, and without a bus")
+  @Test("Enrolled fingers are not known without fprintd, and without a bus")
   func absence() throws {
     let scene = try Scene(exists: false)
     #expect(try scene.ask() == .failure(.noService))
@@ -103,7 +103,7 @@ private func error(_ name: String) -> BusError {
     #expect(try scene.ask() == .success([.init(name: "Reader", fingers: [])]))
   }
 
-  @Test("are unknown if the bus ends during the question")
+  @Test("Enrolled fingers are unknown if the bus ends during the question")
   func lost() throws {
     let scene = try Scene(.init(name: "Reader", answer: nil))
     var answer: Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>?

@@ -122,7 +122,7 @@ struct FingerVerificationTests {
   }
 
   @Test(
-    "It ends at its timeout or when it is cancelled, even if fprintd keeps the reader, and ignores later touches"
+    "A verification ends at its timeout or cancellation, even if fprintd keeps the reader, and ignores later touches"
   )
   func limits() throws {
     let late = try Attempt(timeLimit: .milliseconds(300)) { $0.keepsReader = true }

@@ -33,7 +33,7 @@ struct KeyAgreementTests {
     return result
   }
 
-  @Test("agrees with secretstorage", arguments: KnownAnswer.all)
+  @Test("The key agreement agrees with secretstorage", arguments: KnownAnswer.all)
   func knownAnswer(_ answer: KnownAnswer) throws {
     let server = try KeyAgreement(privateKey: answer.serverPrivateKey)
     #expect(server.publicKey == answer.serverPublicKey)
@@ -47,7 +47,7 @@ struct KeyAgreementTests {
   }
 
   /// KWallet reads a public key as a signed number.
-  @Test("makes no public key that begins with zeros or with 0xff")
+  @Test("The key agreement makes no public key that begins with zeros or with 0xff")
   func publicKeys() throws {
     for _ in 0..<4000 {
       let first = try KeyAgreement().publicKey[0]
@@ -136,7 +136,7 @@ struct KeyAgreementTests {
   }
 
   /// A client's key is a number, so leading zeros make no difference.
-  @Test("reads short keys and leading zeros", arguments: [2, 3, 255, 256, 65_537, UInt64.max])
+  @Test("The key agreement reads short keys and leading zeros", arguments: [2, 3, 255, 256, 65_537, UInt64.max])
   func shortKeys(exponentOrKey: UInt64) throws {
     let serverExponent = BigUInt(exponentOrKey) + 1_000_003
     let clientKey = BigUInt(exponentOrKey)
@@ -151,7 +151,7 @@ struct KeyAgreementTests {
     }
   }
 
-  @Test("accepts the largest key, 128 and 129 bytes long")
+  @Test("The key agreement accepts the largest key, 128 and 129 bytes long")
   func largestKey() throws {
     let largest = Self.prime - 2
     for length in [128, 129] {
@@ -165,7 +165,7 @@ struct KeyAgreementTests {
     BigUInt(2).power(1032) - 1,
   ]
 
-  @Test("refuses keys that reveal the secret or are not in the group", arguments: refused)
+  @Test("The key agreement refuses keys that reveal the secret or are not in the group", arguments: refused)
   func refusedKeys(number: BigUInt) throws {
     for length in Set([0, 1, 64, 127, 128, 129]) {
       let key = Self.bigEndian(number, count: length)
@@ -177,7 +177,7 @@ struct KeyAgreementTests {
     }
   }
 
-  @Test("refuses keys of a wrong length", arguments: [0, 130, 131, 256, 4096])
+  @Test("The key agreement refuses keys of a wrong length", arguments: [0, 130, 131, 256, 4096])
   func refusedLengths(length: Int) {
     // The number itself is a valid key.
     let key = length == 0 ? [] : [UInt8](repeating: 0, count: length - 1) + [5]

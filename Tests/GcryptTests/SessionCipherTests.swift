@@ -22,7 +22,7 @@ struct SessionCipherTests {
 
   init() throws { cipher = try SessionCipher(key: Self.key) }
 
-  @Test("agrees with NIST's vector")
+  @Test("AES-128-CBC agrees with NIST's vector")
   func nist() throws {
     let sealed = try cipher.encrypt(Self.plaintext, iv: Self.iv).ciphertext
     #expect(sealed.count == 80)
@@ -31,27 +31,27 @@ struct SessionCipherTests {
   }
 
   @Test(
-    "names the ciphertext's length",
+    "AES-128-CBC names the ciphertext's length",
     arguments: [(0, 16), (1, 16), (15, 16), (16, 32), (17, 32), (1 << 20, (1 << 20) + 16)])
   func length(plaintext: Int, ciphertext: Int) {
     #expect(SessionCipher.ciphertextLength(plaintext: plaintext) == ciphertext)
   }
 
-  @Test("returns the given plaintext", arguments: [0, 1, 15, 16, 17, 31, 32, 33, 255, 4096, 1 << 20])
+  @Test("AES-128-CBC returns the given plaintext", arguments: [0, 1, 15, 16, 17, 31, 32, 33, 255, 4096, 1 << 20])
   func roundTrip(count: Int) throws {
     let secret = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     let sealed = try cipher.encrypt(secret)
     #expect(try cipher.decrypt(sealed.ciphertext, iv: sealed.iv) == secret)
   }
 
-  @Test("uses a new IV each time")
+  @Test("AES-128-CBC uses a new IV each time")
   func freshIV() throws {
     let ivs = try (0..<100).map { _ in try cipher.encrypt([1, 2, 3]).iv }
     #expect(Set(ivs).count == 100)
   }
 
   /// Changes of the IV give every byte of the last plaintext block every value.
-  @Test("accepts only strict padding")
+  @Test("AES-128-CBC accepts only strict padding")
   func corruptedPadding() throws {
     for length in 0..<16 {
       let secret = [UInt8](repeating: 0x41, count: length)
@@ -80,7 +80,7 @@ struct SessionCipherTests {
     return padding.allSatisfy { $0 == last } ? Array(block.dropLast(padding.count)) : nil
   }
 
-  @Test("never returns the secret from a ciphertext whose last block was changed")
+  @Test("AES-128-CBC never returns the secret from a ciphertext whose last block was changed")
   func corruptedCiphertext() throws {
     let secret = [UInt8](repeating: 0x5A, count: 40)
     let sealed = try cipher.encrypt(secret)
@@ -94,13 +94,13 @@ struct SessionCipherTests {
     }
   }
 
-  @Test("refuses wrong lengths of ciphertext", arguments: [0, 1, 15, 17, 31, 33])
+  @Test("AES-128-CBC refuses wrong lengths of ciphertext", arguments: [0, 1, 15, 17, 31, 33])
   func ciphertextLengths(count: Int) {
     let ciphertext = [UInt8](repeating: 0, count: count)
     #expect(throws: GcryptError.undecryptable) { try cipher.decrypt(ciphertext, iv: Self.iv) }
   }
 
-  @Test("refuses wrong lengths of IV", arguments: [0, 1, 8, 15, 17, 32])
+  @Test("AES-128-CBC refuses wrong lengths of IV", arguments: [0, 1, 8, 15, 17, 32])
   func ivLengths(count: Int) throws {
     let sealed = try cipher.encrypt([1, 2, 3])
     #expect(throws: GcryptError.undecryptable) {
@@ -108,7 +108,7 @@ struct SessionCipherTests {
     }
   }
 
-  @Test("refuses buffers of a wrong size")
+  @Test("AES-128-CBC refuses buffers of a wrong size")
   func bufferSizes() {
     var small = [UInt8](repeating: 0, count: 15)
     var iv = [UInt8](repeating: 0, count: 16)
@@ -135,12 +135,12 @@ struct SessionCipherTests {
     }
   }
 
-  @Test("accepts only a key of 16 bytes", arguments: [0, 15, 17, 32])
+  @Test("AES-128-CBC accepts only a key of 16 bytes", arguments: [0, 15, 17, 32])
   func keyLengths(count: Int) {
     #expect(throws: GcryptError.badBufferSize) { try SessionCipher(key: [UInt8](repeating: 0, count: count)) }
   }
 
-  @Test("has memory for as many idle sessions as the service accepts")
+  @Test("The session cipher has memory for as many idle sessions as the service accepts")
   func manySessions() throws {
     let sessions = try (0..<12_289).map { _ in try SessionCipher(key: Self.key) }
     let sealed = try sessions[0].encrypt(Self.plaintext)
@@ -152,7 +152,7 @@ struct SessionCipherTests {
 struct SessionKeyTests {
   /// RFC 5869, A.3, with neither salt nor info. A session uses the first 16 of the 42 bytes of output, and HKDF returns the same 16
   /// bytes if only 16 are requested.
-  @Test("agrees with the RFC's vector")
+  @Test("HKDF-SHA256 agrees with the RFC's vector")
   func rfc5869() throws {
     let key = try SessionKey(deriving: SecureMemory(copying: [UInt8](repeating: 0x0B, count: 22)))
     let derived = try key.memory.withBytes { (key) throws(GcryptError) in Array(key) }

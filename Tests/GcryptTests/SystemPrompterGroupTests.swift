@@ -5,7 +5,7 @@ import Testing
 @Suite("Diffie-Hellman over RFC 3526 group 5")
 struct SystemPrompterGroupTests {
   /// Results of Python's `pow` and `hmac` and of the package cryptography, with the prime by the formula of the RFC.
-  @Test("agrees with another implementation")
+  @Test("The key agreement agrees with another implementation")
   func knownAnswer() throws {
     let privateKey = bytes(
       hex: """

@@ -5,7 +5,7 @@ import Testing
 @Suite("Access control flags")
 struct AccessControlFlagsTests {
   @Test(
-    "go together",
+    "Flags of access control that go together",
     arguments: [
       (0, ""), (0x1, "user-presence"), (0x8000_0001, "user-presence,application-password"),
       (0x2, "biometry-any"), (0x8, "biometry-current-set"), (0x10, "device-passcode"),
@@ -39,7 +39,7 @@ struct AccessControlFlagsTests {
   }
 
   @Test(
-    "have names, and no other name is accepted",
+    "Access control flags have names, and no other name is accepted",
     arguments: [
       "presence", "User-Presence", "user-presence ", " user-presence", ",", "user-presence,", ",user-presence",
       "user-presence,,application-password", "1", "none",

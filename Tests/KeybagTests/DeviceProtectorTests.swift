@@ -148,7 +148,7 @@ final class DeviceProtectorTests {
     #expect(DeviceSecret.context(vault: vault, protector: secret.protector) == vault + secret.protector)
   }
 
-  @Test("Its first password comes with new keys, after which the device's secret opens nothing")
+  @Test("The first password of a keybag comes with new keys, after which the device's secret opens nothing")
   func firstPassword() throws {
     let code = try RecoveryCode.random()
     let coded = try Keybag.create(vault: vault, device: secret).settingRecoveryCode(code)

@@ -30,7 +30,7 @@ struct FileDeviceKeyTests {
     return false
   }
 
-  @Test("It is created once, and is the same when it is read again", arguments: [true, false])
+  @Test("The device key in a file is created once, and is the same when it is read again", arguments: [true, false])
   func reload(hasMachine: Bool) throws {
     let machine = hasMachine ? machine : nil
     #expect(isUnavailable(machine))
@@ -54,7 +54,7 @@ struct FileDeviceKeyTests {
     #expect(mode as? Int == 0o600)
   }
 
-  @Test("It keeps no secret for logins only: a reader of the file has everything that it wraps")
+  @Test("The device key in a file keeps no secret for logins only: a reader of the file has everything that it wraps")
   func session() throws {
     let device = try device(machine, mayCreate: true)
     let share = try Key.random()

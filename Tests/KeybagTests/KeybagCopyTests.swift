@@ -52,7 +52,7 @@ struct KeybagCopyTests {
     return damages
   }
 
-  @Test("replaces a damaged keybag, which stays under another name")
+  @Test("The keybag's copy replaces a damaged keybag, which stays under another name")
   func heals() throws {
     for damaged in Self.damages(of: created.encoded) {
       if let damaged { try put("keybag", damaged) } else { try remove("keybag") }
@@ -71,7 +71,7 @@ struct KeybagCopyTests {
     }
   }
 
-  @Test("replaces a link, a folder and a device's file")
+  @Test("The keybag's copy replaces a link, a folder and a device's file")
   func strangeFiles() throws {
     for kind in 0..<3 {
       try remove("keybag")
@@ -89,7 +89,7 @@ struct KeybagCopyTests {
     #expect(try asides().count == 3)
   }
 
-  @Test("is not used for a keybag that can be read or has a newer format, or without a database")
+  @Test("The keybag's copy is not used for a readable or newer keybag, or without a database")
   func notUsed() throws {
     let older = try Keybag.create(with: password, cost: cheap).keybag
     try put("keybag", older.encoded)
@@ -113,7 +113,7 @@ struct KeybagCopyTests {
     #expect(KeybagFile.heal(in: try folder()) != nil)
   }
 
-  @Test("that is useless does not prevent the creation of a vault")
+  @Test("A useless copy of the keybag does not prevent the creation of a vault")
   func uselessCopy() throws {
     for name in ["keybag", "vault.db"] { try remove(name) }
     try FileManager.default.createDirectory(atPath: vault + "/generations", withIntermediateDirectories: false)
@@ -123,7 +123,7 @@ struct KeybagCopyTests {
     #expect(try KeybagFile.create(home: home.path, owner: owner, with: password).keybag.vault != created.vault)
   }
 
-  @Test("heals no more once there are eight damaged keybags")
+  @Test("The keybag's copy heals nothing more once there are eight damaged keybags")
   func manyAsides() throws {
     for _ in 1...8 {
       try put("keybag", [1])
@@ -134,14 +134,14 @@ struct KeybagCopyTests {
     #expect(try asides().count == 8 && content("keybag") == [1])
   }
 
-  @Test("is not used if it is damaged as well")
+  @Test("The keybag's copy is not used if it is damaged as well")
   func damagedCopy() throws {
     for name in ["keybag", "keybag.copy"] { try put(name, Array(created.encoded.dropLast())) }
     #expect(KeybagFile.heal(in: try folder()) == nil)
     #expect(try asides() == [])
   }
 
-  @Test("of a vault that is gone is removed when another vault is created")
+  @Test("The copy of a lost vault's keybag is removed when another vault is created")
   func creation() throws {
     try remove("keybag")
     try remove("vault.db")
@@ -150,7 +150,7 @@ struct KeybagCopyTests {
     #expect(content("keybag.copy") == other.encoded)
   }
 
-  @Test("is the newest keybag, or is missing")
+  @Test("The keybag's copy is the newest keybag, or is missing")
   func replacing() throws {
     let opened = try created.open(with: password)
     try KeybagFile.replace(try KeybagFile.load(from: folder()), with: try opened.confirming(), in: try folder())
@@ -167,7 +167,7 @@ struct KeybagCopyTests {
     #expect(content("keybag") == before)
   }
 
-  @Test("is made by the next login if it is missing, damaged or another keybag's, and never of an older keybag")
+  @Test("The next login makes a missing, damaged or foreign copy of the keybag again, and never from an older keybag")
   func keeping() throws {
     let other = try Keybag.create(with: password, cost: cheap).keybag
     let next = try created.open(with: password).confirming()
@@ -187,7 +187,7 @@ struct KeybagCopyTests {
     #expect(content("keybag.copy") == nil)
   }
 
-  @Test("opens with no ended password and no replaced recovery code, and has no former keys")
+  @Test("The keybag's copy opens with no ended password and no replaced recovery code, and has no former keys")
   func ended() throws {
     let code = try RecoveryCode.random()
     try KeybagFile.replace(

@@ -48,7 +48,7 @@ struct KeybagRotationTests {
     #expect(try last.formerTiers().isEmpty)
   }
 
-  @Test("drops no needed generation, never drops the newest, and says if there is nothing to do")
+  @Test("A keybag with new keys drops no needed generation and never the newest, and says if there is nothing to do")
   func dropping() throws {
     let opened = try Keybag.create(with: password, cost: cheap).rotated(with: password)
     #expect(try opened.dropping(epochsBefore: 1, proving: false) == nil)
@@ -74,7 +74,7 @@ struct KeybagRotationTests {
     #expect(octets(try next.open(code: code).formerTiers()[1].tiers.unlocked) == [UInt8](hex: vector.tierA))
   }
 
-  @Test("keeps no recovery code from before the first password, except the one that opened")
+  @Test("A keybag with new keys keeps no recovery code from before the first password, except the one that opened")
   func firstPassword() throws {
     let vault = Sodium.randomBytes(16)
     let wrapping = try #require(
@@ -101,7 +101,7 @@ struct KeybagRotationTests {
     #expect(try later.rotated(with: password).keybag.open(code: mine).keybag.epochs.count == 4)
   }
 
-  @Test("is refused if too many former keys are still needed")
+  @Test("A keybag with new keys is refused if too many former keys are still needed")
   func limit() throws {
     var opened = try Keybag.create(with: password, cost: cheap)
     for number in 2...UInt32(Keybag.epochLimit) {
@@ -117,7 +117,7 @@ struct KeybagRotationTests {
     #expect(try full.open(with: password).dropping(epochsBefore: 8, proving: false)?.epochs.map(\.number) == [8])
   }
 
-  @Test("with generations out of order is refused when it is read")
+  @Test("A keybag with generations out of order is refused when it is read")
   func order() throws {
     let keybag = try Keybag.create(with: password, cost: cheap).rotated(with: password).keybag
     let file = keybag.encoded

@@ -36,7 +36,7 @@ struct PasswordChangeTests {
     return try Keybag(decoding: next.encoded)
   }
 
-  @Test("opens with both passwords, to the same keys, one generation later, and changes nothing else")
+  @Test("A changed keybag opens with both passwords, to the same keys, one generation later, and changes nothing else")
   func both() throws {
     let before = try proven()
     let after = try Keybag(decoding: try added(new, to: before, by: old).encoded)
@@ -51,7 +51,7 @@ struct PasswordChangeTests {
     #expect(opens(after, old, new, third) == [true, true, false])
   }
 
-  @Test("needs no new protector if the proven password is chosen again")
+  @Test("A keybag whose password changes needs no new protector if the proven password is chosen again")
   func already() throws {
     let keybag = try added(new, to: try proven(), by: old)
     #expect(try keybag.open(with: new).addingPassword(old.span.bytes, cost: cheap) == nil)
@@ -110,7 +110,7 @@ struct PasswordChangeTests {
     #expect(failure { () throws(KeybagError) in _ = try costly.open(with: new) } == .unreasonable)
   }
 
-  @Test("accepts another process's change without the password, unless the change has other keys")
+  @Test("A changed keybag accepts another process's change without the password, unless the change has other keys")
   func reopening() throws {
     let keybag = try proven()
     let opened = try keybag.open(with: old)
@@ -136,7 +136,7 @@ struct PasswordChangeTests {
     #expect(try !isReopened(altered))
   }
 
-  @Test("with more than four passwords is invalid")
+  @Test("A keybag with more than four passwords is invalid")
   func many() throws {
     let opened = try proven().open(with: old)
     for count in [4, 5] {
@@ -161,7 +161,7 @@ struct PasswordChangeTests {
     #expect(try keybag.open(with: new).dropping(epochsBefore: 0, proving: false) == nil)
   }
 
-  @Test("keeps both passwords for a week if the old one is still used, and then only the old one")
+  @Test("A changed keybag keeps both passwords for a week if the old one is still used, and then only the old one")
   func refused() throws {
     let keybag = try added(new, to: try proven(), by: old)
     for days in [0, 6] as [UInt64] {
@@ -194,7 +194,7 @@ struct PasswordChangeTests {
     #expect(opens(try login(old, keybag, days: 7), old, new, third) == [true, false, false])
   }
 
-  @Test("has at most four passwords; the oldest unused one goes first, and never the one that opened")
+  @Test("A keybag has at most four passwords; the oldest unused one goes first, and never the one that opened")
   func four() throws {
     let names = (0..<6).map { Array("number \($0)".utf8) }
     var keybag = try Keybag.create(with: names[0], cost: cheap).proving()
@@ -209,7 +209,7 @@ struct PasswordChangeTests {
     #expect(names.map { opens(last, $0)[0] } == [true, false, false, true, true, true])
   }
 
-  @Test("leaves recovery codes alone, and a login by one proves no password")
+  @Test("A changed password leaves recovery codes alone, and a login by a code proves no password")
   func codes() throws {
     let code = try RecoveryCode.random()
     let withCode = try proven().open(with: old).settingRecoveryCode(code)
@@ -222,7 +222,7 @@ struct PasswordChangeTests {
     #expect(failure { () throws(KeybagError) in _ = try set.open(code: code) } == nil)
   }
 
-  @Test("is never written larger than a reader accepts")
+  @Test("A keybag whose password changes is never written larger than a reader accepts")
   func full() throws {
     let opened = try proven().open(with: old)
     let made = try opened.settingRecoveryCode(try RecoveryCode.random()).protectors[1]

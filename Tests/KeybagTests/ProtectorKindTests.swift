@@ -26,7 +26,7 @@ struct ProtectorKindTests {
     Set(keybag.protectors.map(\.kind)).filter { $0.ends(with: ending) }
   }
 
-  @Test("It ends as its definition says, and in no other way")
+  @Test("Every kind of protector ends as its definition says, and in no other way")
   func endings() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let coded = try created.settingRecoveryCode(RecoveryCode.random())

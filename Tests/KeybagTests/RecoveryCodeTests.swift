@@ -17,7 +17,7 @@ struct RecoveryCodeTests {
 
   private func newText() throws -> String { String(decoding: octets(try RecoveryCode.random().text()), as: UTF8.self) }
 
-  @Test("is seven groups of five readable characters, never the same twice")
+  @Test("A recovery code is seven groups of five readable characters, never the same twice")
   func shape() throws {
     let texts = try (0..<50).map { _ in try newText() }
     #expect(Set(texts).count == texts.count)
@@ -29,7 +29,7 @@ struct RecoveryCodeTests {
     }
   }
 
-  @Test("is read as people type it")
+  @Test("A recovery code is read as people type it")
   func typed() throws {
     let text = try newText()
     let letters = text.filter { $0 != "-" }
@@ -40,7 +40,7 @@ struct RecoveryCodeTests {
     }
   }
 
-  @Test("with one wrong character, or two exchanged neighbours, names the group")
+  @Test("A recovery code with one wrong character, or two exchanged neighbours, names the group")
   func mistakes() throws {
     let text = Array(try newText())
     for place in text.indices where text[place] != "-" {
@@ -70,7 +70,7 @@ struct RecoveryCodeTests {
     #expect(mistake((groups[1...] + groups[..<1]).joined(separator: "-")) != nil)
   }
 
-  @Test("whose groups are each valid but from different codes is reported")
+  @Test("A recovery code whose groups are each valid but from different codes is reported")
   func mixed() throws {
     let first = try newText().split(separator: "-")
     var found = 0
@@ -81,7 +81,7 @@ struct RecoveryCodeTests {
     #expect(found >= 18)
   }
 
-  @Test("opens the keybag that it was made for, next to the password, and no other")
+  @Test("A recovery code opens the keybag that it was made for, next to the password, and no other")
   func opens() throws {
     let opened = try Keybag.create(with: password, cost: cheap)
     let code = try RecoveryCode.random()
@@ -113,7 +113,7 @@ struct RecoveryCodeTests {
     } catch { return error }
   }
 
-  @Test("gives the vault another password, after which the old one opens nothing")
+  @Test("A recovery code gives the vault another password, after which the old one opens nothing")
   func recovers() throws {
     let code = try RecoveryCode.random()
     let keybag = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(code)
@@ -152,7 +152,7 @@ struct RecoveryCodeTests {
     return signed + Sodium.checksum(signed.span.bytes)
   }
 
-  @Test("whose protector was altered opens nothing: limits are checked first, and the tag covers the rest")
+  @Test("A code whose protector was altered opens nothing: limits are checked first, and the tag covers the rest")
   func hostile() throws {
     let code = try RecoveryCode.random()
     let file = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(code).encoded

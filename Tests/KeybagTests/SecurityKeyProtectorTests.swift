@@ -26,7 +26,7 @@ struct SecurityKeyProtectorTests {
     return try Keybag(decoding: keybag.encoded)
   }
 
-  @Test("opens the keybag that it was added to, next to the password, and no other")
+  @Test("A security key opens the keybag that it was added to, next to the password, and no other")
   func opens() throws {
     let answer = try Key.random()
     let other = try Key.random()
@@ -47,7 +47,7 @@ struct SecurityKeyProtectorTests {
     #expect(try opener.removingSecurityKey(named: "green") == nil)
   }
 
-  @Test("keeps its protector under new keys and another password, without a touch")
+  @Test("A security key keeps its protector under new keys and another password, without a touch")
   func stays() throws {
     let answer = try Key.random()
     let keybag = try keyed(answer)
@@ -61,7 +61,7 @@ struct SecurityKeyProtectorTests {
     #expect(failure { () throws(KeybagError) in _ = try next.open(with: password) } == .wrongPassword)
   }
 
-  @Test("has a name, which can be changed")
+  @Test("A security key has a name, which can be changed")
   func names() throws {
     let answer = try Key.random()
     let other = try Key.random()
@@ -94,7 +94,7 @@ struct SecurityKeyProtectorTests {
     } catch { return error }
   }
 
-  @Test("is one of eight at most, and is not added if the device key is the only protector")
+  @Test("A security key is one of eight at most, and is not added if the device key is the only protector")
   func bounds() throws {
     let answer = try Key.random()
     var keybag = try keyed(answer)
@@ -113,7 +113,7 @@ struct SecurityKeyProtectorTests {
     #expect(addition(red, to: try passwordless.open(deviceSecret: secret.key)) == .unreasonable)
   }
 
-  @Test("opens no keybag with a changed byte, and no changed byte traps")
+  @Test("A security key opens no keybag with a changed byte, and no changed byte traps")
   func everyByte() throws {
     let answer = try Key.random()
     let file = try keyed(answer).encoded

@@ -135,7 +135,7 @@ final class SessionProtectorTests {
     }
   }
 
-  @Test("It is bound to the vault, name, device, generation and the generation's commitment", arguments: 0..<5)
+  @Test("A session protector is bound to vault, name, device, generation and its commitment", arguments: 0..<5)
   func binding(_ part: Int) throws {
     let range = [
       Offset.vault..<Offset.generation, Place.id..<Place.created, Place.salt..<Place.passes,

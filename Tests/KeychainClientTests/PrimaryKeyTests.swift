@@ -42,7 +42,7 @@ struct PrimaryKeyTests {
     #expect(Set(hashes).count == keys.count + others.count)
   }
 
-  @Test("It never changes, because vaults store it")
+  @Test("The hash of a primary key never changes, because vaults store it")
   func known() throws {
     #expect(try hash(["class": "genp", "svce": "mail", "acct": "anna"]) == "K7meH9Niqb2lIXujjLRq3w==")
   }

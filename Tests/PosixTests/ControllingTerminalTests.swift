@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "has the kernel's name for its number, whatever its kind",
+    "A controlling terminal has the kernel's name for its number, whatever its kind",
     arguments: [
       (4, 64, "ttyS0"), (4, 1, "tty1"), (204, 64, "ttyAMA0"), (229, 0, "hvc0"), (188, 300, "ttyUSB300"),
       (240, 1, "odd!name"),
@@ -30,14 +30,14 @@ import Testing
     #expect(found == String(name.map { $0 == "!" ? "/" : $0 }))
   }
 
-  @Test("needs no /sys if its number is enough")
+  @Test("A controlling terminal needs no /sys if its number is enough")
   func numbers() {
     let names = [device(136, 3), device(143, 1), device(4, 2), device(4, 64), device(5, 0)]
       .map { ControllingTerminal.name(ofDevice: $0, devices: scratch.path) }
     #expect(names == ["pts/3", "pts/7340033", "tty2", nil, nil])
   }
 
-  @Test("is the device with that number and belongs to its owner")
+  @Test("A controlling terminal is the device with that number and belongs to its owner")
   func path() throws {
     var file = stat()
     #expect(lstat("/dev/null", &file) == 0)
@@ -58,7 +58,7 @@ import Testing
 
   private func canAsk(_ path: String) -> Bool { ControllingTerminal.openForQuestions(path) != nil }
 
-  @Test("reports whether it is in line mode")
+  @Test("A controlling terminal reports whether it is in line mode")
   func questions() throws {
     var (main, side): (Int32, Int32) = (-1, -1)
     #expect(openpty(&main, &side, nil, nil, nil) == 0)

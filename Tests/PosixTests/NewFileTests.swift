@@ -18,7 +18,7 @@ struct NewFileTests {
     if finishing { try file.finish() }
   }
 
-  @Test("It gets its name when it is finished, and only its owner can read it", arguments: [false, true])
+  @Test("A new file gets its name when it is finished, and only its owner can read it", arguments: [false, true])
   func finished(_ isNamed: Bool) throws {
     let file = try NewFile("f", in: scratch.path, replacing: false, isNamed: isNamed)
     try file.append([1, 2])

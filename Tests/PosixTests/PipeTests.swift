@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pipes that are erased")
 struct PipeTests {
-  @Test("have no data left, read or unread, and can be used again")
+  @Test("Erased pipes have no data left, read or unread, and can be used again")
   func erase() throws {
     for isRead in [true, false] {
       var end: Int32 = -1

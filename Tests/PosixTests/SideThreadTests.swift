@@ -10,7 +10,7 @@ struct SideThreadTests {
     let wasTold = Atomic(false)
   }
 
-  @Test("It gets the request to end, and the other thread waits for its end")
+  @Test("A side thread gets the request to end, and the other thread waits for its end")
   func end() throws {
     let trace = Trace()
     var thread = SideThread { end in
@@ -24,7 +24,7 @@ struct SideThreadTests {
     #expect(trace.wasTold.load(ordering: .relaxed) && trace.hasEnded.load(ordering: .relaxed))
   }
 
-  @Test("It has a stack for signal handlers, so that an endless recursion does not keep secrets from being erased")
+  @Test("A side thread has a stack for signal handlers, so that an endless recursion does not prevent the erasure")
   func signalStack() {
     let trace = Trace()
     var thread = SideThread { _ in

@@ -12,13 +12,13 @@ struct PassphraseStrengthTests {
   }
 
   @Test(
-    "weak ones",
+    "weak passphrases",
     arguments: ["", "a", "Bank", "123456789", "aaaaaaaaaaaaaaaa", "abcdefghijkl", "zyxwvuts", "12341234", "sesame"])
   func weak(_ text: String) throws {
     #expect(try percent(text) < PassphraseStrength.weak)
   }
 
-  @Test("strong ones", arguments: ["correct horse battery staple", "x9$Lq2!vT7mP", "Grüße aus Köln, 1999"])
+  @Test("strong passphrases", arguments: ["correct horse battery staple", "x9$Lq2!vT7mP", "Grüße aus Köln, 1999"])
   func strong(_ text: String) throws {
     #expect(try percent(text) == 100)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A prompt waits")
 struct PromptDeadlineTests {
-  @Test("until the loop's handlers say that it is done")
+  @Test("A prompt waits until the loop's handlers say that it is done")
   func done() throws {
     let loop = try EventLoop()
     let deadline = PromptDeadline(loop: loop, limit: .seconds(600))
@@ -19,21 +19,21 @@ struct PromptDeadlineTests {
     idle.cancel()
   }
 
-  @Test("for a program until the program's limit, and then for others")
+  @Test("A prompt waits for a program until the program's limit, and then for others")
   func limit() throws {
     let deadline = PromptDeadline(loop: try EventLoop(), limit: .seconds(600))
     #expect(!deadline.wait(atMost: .milliseconds(1)) { false })
     #expect(!deadline.isOver && deadline.wait { true })
   }
 
-  @Test("for a person until the timeout, and then for nobody")
+  @Test("A prompt waits for a person until the timeout, and then for nobody")
   func end() throws {
     let deadline = PromptDeadline(loop: try EventLoop(), limit: .milliseconds(1))
     #expect(!deadline.wait { false } && deadline.isOver && deadline.isExpired)
     #expect(!deadline.wait(atMost: .seconds(600)) { false })
   }
 
-  @Test("no longer once nobody wants the answer")
+  @Test("A prompt waits no longer once nobody wants the answer")
   func giveUp() throws {
     let loop = try EventLoop()
     let deadline = PromptDeadline(loop: loop, limit: .seconds(600))

@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "is found by the arguments",
+    "The script of an interpreter is found by the arguments",
     arguments: [
       ("python3.11", ["python3", "/usr/bin/hg", "push"], "hg"), ("python3.11", ["hg", "-Es", "/usr/bin/hg"], "hg"),
       ("python3", ["python3", "-W", "ignore", "-X", "dev", "tool.py"], "tool.py"),
@@ -45,7 +45,7 @@ import Testing
     #expect(try script(program, words) == expected)
   }
 
-  @Test("is asked of a process, which is ended if it hangs")
+  @Test("The script of an interpreter is asked of a process, which is ended if it hangs")
   func hanging() throws {
     func ask(_ script: String) throws -> String? {
       try scratch.put("program", Array("#!/bin/sh\n\(script)\n".utf8))
@@ -62,7 +62,7 @@ import Testing
     #expect(try ask("exec sleep 1000") == nil)
   }
 
-  @Test("is empty for a process that has ended, or whose number belongs to another process now")
+  @Test("The script is empty for a process that has ended, or whose number belongs to another process now")
   func gone() throws {
     #expect(try script("sh", ["sh", "x"]) == "x")
     #expect(try script("sh", ["sh", "x"], started: 4712) == nil)

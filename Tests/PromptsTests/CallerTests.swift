@@ -35,7 +35,7 @@ private struct FakeProcess {
 }
 
 @Suite("A caller") struct CallerTests {
-  @Test("is a Flatpak if Flatpak's own file says so, whatever its name")
+  @Test("A caller is a Flatpak if Flatpak's own file says so, whatever its name")
   func flatpak() throws {
     let process = try FakeProcess("firefox")
     try process.unit("app-org.gnome.Terminal-1.scope")
@@ -48,7 +48,7 @@ private struct FakeProcess {
     }
   }
 
-  @Test("is a Flatpak only by a small file in its own root folder", .timeLimit(.minutes(20)))
+  @Test("A caller is a Flatpak only by a small file in its own root folder", .timeLimit(.minutes(20)))
   func notFlatpak() throws {
     let process = try FakeProcess()
     let info = "[Application]\nname=org.example.Mail\n"
@@ -73,7 +73,7 @@ private struct FakeProcess {
   }
 
   @Test(
-    "is a Snap by its control group or its label",
+    "A caller is a Snap by its control group or its label",
     arguments: [
       ("/user.slice/user-1000.slice/user@1000.service/app.slice/snap.firefox.firefox-6f1c.scope", "", "firefox"),
       ("/user.slice/user-1000.slice/user@1000.service/app.slice/snap.firefox.firefox.6f1c.scope", "", "firefox"),
@@ -90,7 +90,7 @@ private struct FakeProcess {
   }
 
   @Test(
-    "is named by its unit and its executable",
+    "A caller is named by its unit and its executable",
     arguments: [
       ("app-org.mozilla.firefox-1234.scope", "/usr/lib/firefox/firefox", "org.mozilla.firefox"),
       ("app-gnome-org.gnome.Terminal-1234.scope", "/usr/bin/secret-tool", "secret-tool (org.gnome.Terminal)"),
@@ -116,7 +116,7 @@ private struct FakeProcess {
   }
 
   @Test(
-    "outside a unit of the user is named by its executable alone",
+    "A caller outside a unit of the user is named by its executable alone",
     arguments: [
       "/", "/user.slice/user-1000.slice/session-3.scope", "/system.slice/cron.service",
       "/user@1000.service.d/x.service",
@@ -128,7 +128,7 @@ private struct FakeProcess {
   }
 
   @Test(
-    "is known with its process if its program is an interpreter",
+    "A caller is known with its process if its program is an interpreter",
     arguments: [
       ("/usr/bin/python3.11", true), ("/usr/bin/node", true), ("/usr/bin/perl", true), ("/usr/bin/ruby3.1", true),
       ("/usr/lib/jvm/java-17/bin/java", true), ("/usr/bin/dash", true), ("/usr/bin/bash (deleted)", true),
@@ -146,7 +146,7 @@ private struct FakeProcess {
     #expect(Caller(pid: 7, proc: process.scratch.path).interpreter == nil)
   }
 
-  @Test("has two kinds of control groups")
+  @Test("A caller has two kinds of control groups")
   func hierarchies() throws {
     let path = "/user.slice/user-0.slice/user@0.service/backup.service"
     #expect(UnitName.application(inControlGroups: "12:pids:/x.service\n1:name=systemd:\(path)\n") == "backup.service")
@@ -166,7 +166,7 @@ private struct FakeProcess {
     ])
   func escapes(_ escaped: String, _ name: String) { #expect(UnitName.unescaped(escaped[...]) == name) }
 
-  @Test("whose executable is deleted or unknown is named by the remaining facts")
+  @Test("A caller whose executable is deleted or unknown is named by the remaining facts")
   func executable() throws {
     let process = try FakeProcess("calls itself\nthis) (S 1 1 1 1025")
     process.link("exe", to: "/home/me/my tool (deleted)")
@@ -180,7 +180,7 @@ private struct FakeProcess {
     #expect(Caller(pid: 8, proc: process.scratch.path) == .unknown)
   }
 
-  @Test("is this program, whatever its own name")
+  @Test("A caller is this program, whatever its own name")
   func real() throws {
     var path = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &path, path.count)
@@ -189,7 +189,7 @@ private struct FakeProcess {
     #expect(Caller(pid: Int32.max) == .unknown)
   }
 
-  @Test("that has ended is not mistaken for the process that has its number now")
+  @Test("A caller that has ended is not mistaken for the process that has its number now")
   func recycled() throws {
     var child: pid_t = 0
     var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]

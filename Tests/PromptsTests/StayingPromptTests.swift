@@ -30,7 +30,7 @@ import Testing
     withExtendedLifetime(third) {}
   }
 
-  @Test("it stays while its program is starting, and does not use the terminal of a client that has left")
+  @Test("a staying prompt waits for its starting program, and does not use the terminal of a client that has left")
   func onItsWay() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first", for: Caller(application: "gh"))
@@ -41,7 +41,7 @@ import Testing
     #expect(scene.daemon.ends == [End(question: .login, caller: "gh", end: .dismissed)] && scene.ended.isEmpty)
   }
 
-  @Test("it ends soon if its program does not name the place where it asks")
+  @Test("a staying prompt ends soon if its program does not name the place where it asks")
   func hanging() throws {
     let scene = try Scene(placeLimit: .milliseconds(1))
     // The control: it stays once the place is known, even if the client had left before.

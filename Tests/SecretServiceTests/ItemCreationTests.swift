@@ -19,7 +19,7 @@ import Testing
     try scene.vault.reader.search(.attributes(["name": name])).count
   }
 
-  @Test("is stored at once, and replaces the item with the same attributes if the client says so")
+  @Test("A new item is stored at once, and replaces the item with the same attributes if the client says so")
   func replaced() throws {
     let first = try scene.create("a", secret: "one")
     let second = try scene.create("a", secret: "two")
@@ -31,7 +31,7 @@ import Testing
     #expect(try count("a") == 2)
   }
 
-  @Test("never replaces an item that cannot be read now")
+  @Test("A new item never replaces an item that cannot be read now")
   func unreadable() throws {
     let (id, path) = try scene.add("a")
     try scene.vault.writer.lockItem(id)
@@ -42,7 +42,7 @@ import Testing
     #expect(path == "\(ServiceScene.login)/\(id)" && scene.owner.launched.isEmpty)
   }
 
-  @Test("replaces an item that requires presence, once for each answer of a person")
+  @Test("A new item replaces an item that requires presence, once for each answer of a person")
   func guarded() throws {
     let (id, path) = try scene.add("a", flags: 1)
     let replace = { [scene] in _ = try scene.create("a", secret: "new", replacing: true) }
@@ -60,7 +60,7 @@ import Testing
     #expect(try scene.error(other) == Self.notSupported)
   }
 
-  @Test("with a passphrase waits for the person who chooses it, and only that answer stores it")
+  @Test("A new item with a passphrase waits for the person who chooses it, and only that answer stores it")
   func passphrase() throws {
     let waiting = try scene.create("a", secret: "one", require: "application-password")
     #expect(waiting.item == "/" && waiting.prompt.hasPrefix("/org/freedesktop/secrets/prompt/"))
@@ -70,7 +70,7 @@ import Testing
     #expect(try count("a") == 0)
   }
 
-  @Test("with a passphrase replaces an item with requirements only by a grant, which waits with it")
+  @Test("A new item with a passphrase replaces an item with requirements only by a grant, which waits with it")
   func passphraseInPlace() throws {
     let (id, _) = try scene.add("a", flags: 1)
     let create = { [scene] in
@@ -82,7 +82,7 @@ import Testing
     #expect(scene.service.grants.allow(id, for: scene.clientName))
   }
 
-  @Test("in the session collection requires nothing")
+  @Test("A new item in the session collection requires nothing")
   func session() throws {
     let inSession = { [scene] (require: String?) in
       try scene.create("a", secret: "x", require: require, in: ServiceScene.sessionCollection)
@@ -92,7 +92,7 @@ import Testing
     #expect(try count("a") == 0)
   }
 
-  @Test("that no vault can keep is refused before it waits")
+  @Test("A new item that no vault can keep is refused before it waits")
   func tooLarge() throws {
     let name = String(repeating: "x", count: 9 << 20)
     #expect(

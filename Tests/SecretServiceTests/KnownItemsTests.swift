@@ -6,7 +6,7 @@ import Testing
   private let locked = KnownItems.Knowledge(isLocked: true, hasMetadata: false)
   private let open = KnownItems.Knowledge(isLocked: false, hasMetadata: true)
 
-  @Test("is the last answer to each client, until the item or the client is gone")
+  @Test("A client's knowledge of items is the last answer to each client, until the item or the client is gone")
   func told() {
     var known = KnownItems()
     known.note(locked, of: 1, by: "a")
@@ -27,7 +27,7 @@ import Testing
     #expect(known.knowledge(of: 1, by: "a") == nil && known.count == 1)
   }
 
-  @Test("is doubted once for each item when keys come or go")
+  @Test("A client's knowledge of items is doubted once for each item when keys come or go")
   func doubts() {
     var known = KnownItems(half: 4)
     for item in Int64(1)...6 { known.note(locked, of: item, by: "a") }
@@ -43,7 +43,7 @@ import Testing
     #expect(!known.hasDoubts("a"))
   }
 
-  @Test("is checked for each client and each item in turn, however often keys come or go")
+  @Test("A client's knowledge of items is checked for each client and each item in turn, however often keys come or go")
   func turns() {
     var known = KnownItems()
     for item in Int64(1)...50 {
@@ -58,7 +58,7 @@ import Testing
     #expect(taken.mapValues(\.count) == ["a": 50, "b": 50])
   }
 
-  @Test("can be doubted for one item and client, if the client knows the item")
+  @Test("A client's knowledge of items can be doubted for one item and client, if the client knows the item")
   func one() {
     var known = KnownItems()
     known.note(locked, of: 1, by: "a")
@@ -73,7 +73,7 @@ import Testing
     #expect(known.takeDoubt() == nil)
   }
 
-  @Test("is bounded: of very many items, only the last ones are remembered")
+  @Test("A client's knowledge of items is bounded: of very many items, only the last ones are remembered")
   func bounded() {
     var known = KnownItems(half: 100, limit: 1000)
     for item in Int64(1)...100_000 {
@@ -87,7 +87,7 @@ import Testing
     #expect(count == known.count)
   }
 
-  @Test("is bounded over all clients: the client with the most entries loses first")
+  @Test("A client's knowledge of items is bounded over all clients: the client with the most entries loses first")
   func boundedOverAll() {
     var known = KnownItems(half: 100, limit: 1000)
     known.note(open, of: 7, by: "modest")

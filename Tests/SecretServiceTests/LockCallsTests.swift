@@ -15,7 +15,7 @@ import Testing
     return locked
   }
 
-  @Test("locks a collection and an item, and returns each path once")
+  @Test("Lock locks a collection and an item, and returns each path once")
   func both() throws {
     let (first, other) = (try scene.add("a"), try scene.add("b"))
     #expect(try lock([first.path, first.path]) == [first.path])
@@ -25,7 +25,7 @@ import Testing
     #expect(try scene.vault.collections.state(of: 1) == .lockedExplicitly)
   }
 
-  @Test("removes a person's grant for an item with requirements, but no key")
+  @Test("Lock removes a person's grant for an item with requirements, but no key")
   func guarded() throws {
     let (id, path) = try scene.add("a", flags: 1)
     try scene.grant(id)
@@ -35,14 +35,14 @@ import Testing
     #expect(!scene.vault.reader.isLockedByItself(item: id))
   }
 
-  @Test("ends a prompt for an item that is locked now")
+  @Test("Lock ends a prompt for an item that is locked now")
   func waiting() throws {
     let waiting = try scene.create("a", secret: "x", require: "application-password")
     let end = try scene.end(of: waiting.prompt, type: "o") { _ = try lock([ServiceScene.login]) }
     #expect(end == ServiceScene.End(outcome: "withdrawn", dismissed: true, result: ["/"]))
   }
 
-  @Test("locks the rest if something cannot be locked, and returns an error if it locked nothing")
+  @Test("Lock locks the rest if something cannot be locked, and returns an error if it locked nothing")
   func obstacles() throws {
     let (id, path) = try scene.add("a")
     let missing = "\(ServiceScene.login)/\(id + 1)"
@@ -53,7 +53,7 @@ import Testing
     #expect(try lock([]).isEmpty)
   }
 
-  @Test("of the service locks everything except the session collection")
+  @Test("Lock of the service locks everything except the session collection")
   func everything() throws {
     let second = try scene.vault.collections.create(label: "Second")
     let kept = try scene.create("a", secret: "x", in: ServiceScene.sessionCollection)

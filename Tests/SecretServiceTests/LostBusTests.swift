@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("ends the prompts of its clients, and nothing of it stays in memory")
+  @Test("A lost bus ends the prompts of its clients, and nothing of it stays in memory")
   func lost() throws {
     let daemon = try PrivateBus()
     let loop = try EventLoop()

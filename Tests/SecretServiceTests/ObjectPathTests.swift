@@ -3,7 +3,7 @@ import Testing
 @testable import LatchkeySecretService
 
 @Suite("An object path") struct ObjectPathTests {
-  @Test("names a collection or an item in one spelling only")
+  @Test("An object path names a collection or an item in one spelling only")
   func spellings() {
     let folder = ObjectPath.collections
     #expect(ObjectPath(folder + "/c17") == .collection(.vault(17)))

@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("is the requested access, once a person answered")
+  @Test("The end of a prompt is the requested access, once a person answered")
   func accepted() throws {
     grantWhatIsAccepted()
     let end = try scene.end(of: try unlock()) { try scene.answer(.granted) }
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "has a word for each kind",
+    "The end of a prompt has a word for each kind",
     arguments: [
       (PromptEnd.refused, PromptOutcome.refused), (.dismissed, .dismissed), (.unavailable, .unavailable),
       (.expired, .expired), (nil, .unavailable),
@@ -57,25 +57,25 @@ import Testing
     #expect(scene.owner.launched.count == 1)
   }
 
-  @Test("is no access if the daemon rejects the answer that PAM accepted")
+  @Test("The end of a prompt is no access if the daemon rejects the answer that PAM accepted")
   func outdated() throws {
     scene.owner.accept = { _, _ in false }
     #expect(try scene.end(of: try unlock()) { try scene.answer(.granted) } == dismissed("withdrawn"))
   }
 
-  @Test("comes before anybody is asked, if other fingers are enrolled")
+  @Test("The end of a prompt comes before anybody is asked, if other fingers are enrolled")
   func fingers() throws {
     scene.owner.obstacle = .fingers
     #expect(try scene.end(of: try unlock()) == dismissed("fingers"))
     #expect(scene.owner.launched.isEmpty)
   }
 
-  @Test("reaches a client of the standard's interface only by Completed")
+  @Test("The end of a prompt reaches a client of the standard's interface only by Completed")
   func standard() throws {
     #expect(try scene.end(of: try unlock(), told: false) { try scene.answer(.dismissed) } == dismissed(nil))
   }
 
-  @Test("comes when its client dismisses it, and when everything is locked")
+  @Test("The end of a prompt comes when its client dismisses it, and when everything is locked")
   func withdrawn() throws {
     let own = try unlock()
     let dismissal = try scene.end(of: own) { _ = try scene.call(own, ServiceScene.prompt, "Dismiss") }
@@ -83,7 +83,7 @@ import Testing
     #expect(try scene.end(of: try unlock()) { scene.service.endGrantsAndRequests() } == dismissed("withdrawn"))
   }
 
-  @Test("comes without a question if the item was opened by other means meanwhile")
+  @Test("The end of a prompt comes without a question if the item was opened by other means meanwhile")
   func meanwhile() throws {
     let prompt = try unlock()
     try scene.grant(id)
@@ -91,7 +91,7 @@ import Testing
     #expect(scene.owner.launched.isEmpty)
   }
 
-  @Test("comes once, and afterwards the prompt is gone")
+  @Test("The end of a prompt comes once, and afterwards the prompt is gone")
   func once() throws {
     let prompt = try unlock()
     _ = try scene.end(of: prompt) { try scene.answer(.dismissed) }

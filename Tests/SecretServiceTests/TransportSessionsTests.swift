@@ -10,7 +10,7 @@ import Testing
     sessions.insert(TransportSession(path: path, owner: client, cipher: nil))
   }
 
-  @Test("belong to the client that opened them")
+  @Test("Transport sessions belong to the client that opened them")
   func owner() throws {
     open("/a", for: ":1.1")
     #expect(try sessions.session("/a", of: ":1.1").path == "/a")

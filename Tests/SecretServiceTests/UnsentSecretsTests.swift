@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test("opens no more of them, by GetSecrets")
+  @Test("An unsent answer opens no more secrets, by GetSecrets")
   func many() throws {
     #expect(throws: BusError.invalidArguments("a text holds a NUL")) { try getSecrets([unwritable, guarded]) }
     #expect(isGranted)

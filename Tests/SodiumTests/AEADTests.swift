@@ -30,7 +30,7 @@ struct AEADTests {
   }
 
   // draft-irtf-cfrg-xchacha-03, A.3.1.
-  @Test("It is the published cipher")
+  @Test("XChaCha20-Poly1305 is the published cipher")
   func vector() throws {
     let sealed = [UInt8](
       hex: "404142434445464748494a4b4c4d4e4f5051525354555657"

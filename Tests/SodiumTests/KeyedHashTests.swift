@@ -79,7 +79,7 @@ struct KeyedHashTests {
             + "7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923"))
   }
 
-  @Test("equal compares every byte")
+  @Test("The comparison of hashes compares every byte")
   func equal() {
     let left = Sodium.randomBytes(40)
     #expect(Sodium.equal(left, left))

@@ -16,7 +16,7 @@ struct PasswordHashTests {
 
   // Results of the reference implementation (phc-winner-argon2, by way of argon2-cffi). RFC 9106's own vector has four lanes and a
   // secret, which libsodium does not offer.
-  @Test("It is RFC 9106's, version 1.3, one lane")
+  @Test("Argon2id is RFC 9106's, version 1.3, one lane")
   func vector() throws {
     let salt: [UInt8] = Array(0...15)
     #expect(

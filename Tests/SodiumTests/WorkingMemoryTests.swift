@@ -79,7 +79,7 @@ struct WorkingMemoryTests {
     }
   }
 
-  @Test("It is erased before it is unmapped")
+  @Test("Argon2id's memory is erased before it is unmapped")
   func unmapping() async throws {
     try await MappedFile.with { file in
       try WorkingMemory.expect(MappedFile.size) {
@@ -107,7 +107,7 @@ struct WorkingMemoryTests {
     }
   }
 
-  @Test("It is locked, and in no core dump")
+  @Test("Argon2id's memory is locked, and in no core dump")
   func flags() throws {
     var flags = ""
     try WorkingMemory.expect(1 << 16) {

@@ -25,7 +25,7 @@ import Testing
     return (thrown, sd_bus_message_get_signature(message, 1).map { String(cString: $0) } ?? "")
   }
 
-  @Test("keeps its first error, and accepts nothing after it")
+  @Test("A message that cannot be written keeps its first error, and accepts nothing after it")
   func first() throws {
     let (error, signature) = try write { out in
       out.appendUInt32(1)
@@ -44,7 +44,7 @@ import Testing
     #expect(error == failure && signature == "u")
   }
 
-  @Test("calls no closure after an error")
+  @Test("A message that cannot be written calls no closure after an error")
   func closures() throws {
     var called: [String] = []
     let (error, signature) = try write { out in
@@ -59,7 +59,7 @@ import Testing
     #expect(error == failure && signature == "" && called == [])
   }
 
-  @Test("ends an array at the failing element")
+  @Test("A message that cannot be written ends an array at the failing element")
   func elements() throws {
     var seen: [String] = []
     let (error, _) = try write { out in
@@ -71,7 +71,7 @@ import Testing
     #expect(error == failure && seen == ["a", text])
   }
 
-  @Test("closes its containers without harm, however deep the error was")
+  @Test("A message that cannot be written closes its containers without harm, however deep the error was")
   func containers() throws {
     let (nested, _) = try write { out in
       out.appendDictionary("sv") { all in
@@ -105,7 +105,7 @@ import Testing
     #expect(unopened?.message.hasPrefix("cannot write a container of no type: ") == true && signature == "")
   }
 
-  @Test("may not become larger than a message")
+  @Test("A message that cannot be written may not become larger than a message")
   func size() throws {
     let half = [UInt8](repeating: 1, count: 32 << 20)
     var isFilled = false
@@ -118,7 +118,7 @@ import Testing
     #expect(signature == "ay" && !isFilled)
   }
 
-  @Test("fails with the first error: its own, or the writer's")
+  @Test("A message that cannot be written fails with the first error: its own, or the writer's")
   func order() throws {
     let late = BusError.failed("late")
     let (own, _) = try write { out throws(BusError) in
@@ -138,7 +138,7 @@ import Testing
     #expect(inside == late)
   }
 
-  @Test("is not sent, and its error reaches the caller")
+  @Test("A message that cannot be written is not sent, and its error reaches the caller")
   func sending() throws {
     var called = 0
     var heard: [String] = []

@@ -67,7 +67,7 @@ struct AccessLogTests {
       .bind(1, row.id).bind(2, Int64(bitPattern: row.created)).bind(3, row.entry).bind(4, row.checksum).run()
   }
 
-  @Test("is read as it was written, in any number of parts, and by the next daemon too")
+  @Test("The access log is read as it was written, in any number of parts, and by the next daemon too")
   func written() throws {
     #expect(try read().isEmpty)
     write(1...20)
@@ -81,7 +81,7 @@ struct AccessLogTests {
     #expect(try items(again) == Array(1...22) && isWhole(again))
   }
 
-  @Test("reveals nothing without keys")
+  @Test("The access log reveals nothing without keys")
   func sealed() throws {
     write([1])
     vault.settle()
@@ -94,7 +94,7 @@ struct AccessLogTests {
     #expect(vault.accessLog.held.isEmpty)
   }
 
-  @Test("is written while the screen is locked; before the first unlock, a few entries wait in memory")
+  @Test("The access log is written while the screen is locked; before the first unlock, a few entries wait in memory")
   func waiting() throws {
     vault.lock()
     write([1])
@@ -113,14 +113,14 @@ struct AccessLogTests {
     #expect(try read().last?.event == Self.event(100), "and it is said once")
   }
 
-  @Test("keeps every entry of many events at once")
+  @Test("The access log keeps every entry of many events at once")
   func burst() throws {
     for number in 1...300 { vault.accessLog.add(Self.event(number)) }
     vault.accessLog.write()
     #expect(try items() == Array(1...300) && isWhole())
   }
 
-  @Test("is bounded by number and by size; the oldest entries go")
+  @Test("The access log is bounded by number and by size; the oldest entries go")
   func bounded() throws {
     let limit = AccessLogTable.limit
     for number in 1...(limit.entries + 40) {
@@ -143,7 +143,7 @@ struct AccessLogTests {
     #expect(!home.names.contains { home.read($0).count > 4 << 20 })
   }
 
-  @Test("is cleared on request, and the clearing itself is logged")
+  @Test("The access log is cleared on request, and the clearing itself is logged")
   func cleared() throws {
     write(1...5)
     let before = try rows()
@@ -201,7 +201,7 @@ struct AccessLogTests {
     #expect(try items(again) == [1, 2, 5, 6, 8, 9])
   }
 
-  @Test("reads entries of earlier programs, which have a hash in front of the event")
+  @Test("The access log reads entries of earlier programs, which have a hash in front of the event")
   func earlierEntries() throws {
     write([1])
     vault.settle()
@@ -222,7 +222,7 @@ struct AccessLogTests {
     #expect(try items(again) == [1, 2] && isWhole(again))
   }
 
-  @Test("is not blocked for ever by entries with forged high numbers")
+  @Test("The access log is not blocked for ever by entries with forged high numbers")
   func numbers() throws {
     write([1])
     vault.settle()
@@ -245,7 +245,7 @@ struct AccessLogTests {
     }
   }
 
-  @Test("is sealed again under new keys, and no entry opens with the former keys")
+  @Test("The access log is sealed again under new keys, and no entry opens with the former keys")
   func rotated() throws {
     write(1...5)
     let before = try read()
@@ -295,7 +295,7 @@ struct AccessLogTests {
     #expect(full.rotation.neededEpoch == 2)
   }
 
-  @Test("has the labels that the login protects, and no other labels")
+  @Test("The access log has the labels that the login protects, and no other labels")
   func labels() throws {
     for accessibility in AccessibilityClass.allCases {
       let id = try vault.add(["n": accessibility.name], "secret", accessibility, label: "the label")
@@ -313,7 +313,7 @@ struct AccessLogTests {
     #expect(vault.accessLog.event(.open, .ended(.granted), item: 9999, caller: "").label.isEmpty)
   }
 
-  @Test("is not written in a damaged vault, but can be read there")
+  @Test("The access log is not written in a damaged vault, but can be read there")
   func damaged() throws {
     write([1])
     vault.database.note(.damaged(.verbatim("vault.db: for the sake of this test")))
@@ -324,7 +324,7 @@ struct AccessLogTests {
 }
 
 @Suite("An entry of the access log") struct AccessLogSealTests {
-  @Test("is encoded in one form only") func content() throws {
+  @Test("An entry of the access log is encoded in one form only") func content() throws {
     try Sodium.initialize()
     let seal = AccessLogSeal(vault: Sodium.randomBytes(16), key: HeldKey(try Key.random()))
     for length in 0...255 {

@@ -410,7 +410,7 @@ struct ArchiveTests {
 
 @Suite("A restore onto a full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"), .serialized)
 struct ArchiveFullDiskTests {
-  @Test("writes the whole backup or nothing", arguments: [0, 16384, 131_072, 400_000])
+  @Test("A restore onto a full disk writes the whole backup or nothing", arguments: [0, 16384, 131_072, 400_000])
   func fullDisk(_ rest: Int) throws {
     let source = try Home()
     let from = try source.unlocked()

@@ -9,7 +9,7 @@ import Testing
 struct AsideTests {
   private let name = KeybagFile.asidePrefix + "20261122-030000"
 
-  @Test("has all its items at the new place, and the vault object knows none of them")
+  @Test("A vault that is set aside has all its items at the new place, and the vault object knows none of them")
   func aside() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -40,7 +40,7 @@ struct AsideTests {
     #expect(try vault.reader.itemCount() == 1 && vault.problemTexts.isEmpty)
   }
 
-  @Test("does not make the daemon promise another vault to a system account", arguments: [0, Account.firstPersonUID])
+  @Test("The vault does not let the daemon promise a system account a new one", arguments: [0, Account.firstPersonUID])
   func lack(_ owner: uid_t) {
     let vault = Vault(home: "/nonexistent", owner: owner, machine: Home.machine)
     let isPerson = owner > 0
@@ -49,7 +49,7 @@ struct AsideTests {
 
   enum Counter: CaseIterable { case damaged, unreadable, atTheEnd }
 
-  @Test("leaves its items' numbers unused, even if nobody can say which ones it had", arguments: Counter.allCases)
+  @Test("The vault leaves its items' numbers unused, even if nobody knows the numbers", arguments: Counter.allCases)
   func unknownNumbers(_ counter: Counter) throws {
     let home = try Home()
     do { _ = try home.unlocked().add(["a": "b"], "secret") }
@@ -72,7 +72,7 @@ struct AsideTests {
     #expect((1 << 51..<1 << 53).contains(try vault.reader.lastItem()))
   }
 
-  @Test("gets a number if the new name is taken, and stays in place and opens again after ten taken names")
+  @Test("The vault gets a number if the new name is taken, and stays in place and opens again after ten taken names")
   func taken() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -91,7 +91,7 @@ struct AsideTests {
     #expect(namesInFolder(share + "/" + name).isEmpty)
   }
 
-  @Test("waits for a process that writes the keybag, and reports a wait that takes too long")
+  @Test("A vault that is set aside waits for a process that writes the keybag, and reports a wait that takes too long")
   func busy() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -103,7 +103,7 @@ struct AsideTests {
     #expect(vault.isThere)
   }
 
-  @Test("is missing if its folder does not exist, but not if the way to it cannot be opened", arguments: [1, 2, 3])
+  @Test("The vault is missing without its folder, but not if the way to it cannot be opened", arguments: [1, 2, 3])
   func obstacle(depth: Int) throws {
     let home = try Home()
     let place = ([home.path] + KeybagFile.folderNames.prefix(depth)).joined(separator: "/")

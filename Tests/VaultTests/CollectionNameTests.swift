@@ -12,7 +12,7 @@ struct CollectionNameTests {
   init() throws { home = try Home() }
 
   @Test(
-    "is derived from the label as gnome-keyring derives it",
+    "The name of a collection is derived from the label as gnome-keyring derives it",
     arguments: [
       ("exampletool", "exampletool"), ("Work", "Work"), ("par_défaut", "par_5fd_c3_a9faut"), ("My Keys", "My_5fKeys"),
       ("a:/\\<>|\t\n\r\u{B} b", "a_5f_5f_5f_5f_5f_5f_5f_5f_5f_5f_5fb"), ("", "unnamed"), ("a.b-c", "a_2eb_2dc"),
@@ -23,7 +23,7 @@ struct CollectionNameTests {
     #expect(CollectionName.derived(from: label, besides: []) == name)
   }
 
-  @Test("gets a number if another collection has it, and is never too long")
+  @Test("The name of a collection gets a number if another collection has it, and is never too long")
   func numbered() {
     #expect(CollectionName.derived(from: "Work", besides: ["Work"]) == "Work_5f1")
     #expect(CollectionName.derived(from: "Work", besides: ["Work", "Work_5f1"]) == "Work_5f2")
@@ -35,7 +35,7 @@ struct CollectionNameTests {
     }
   }
 
-  @Test("survives a rename, a restart and the deletion of a collection with the same label")
+  @Test("The name of a collection survives a rename, a restart and the deletion of a collection with the same label")
   func stays() throws {
     let vault = try home.unlocked()
     let ids = try ["Work", "Work", "Work"].map { try vault.collections.create(label: $0) }
@@ -59,7 +59,7 @@ struct CollectionNameTests {
     #expect(next.collections.pathName(of: try next.collections.create(label: "Work")) == "Work")
   }
 
-  @Test("is sealed: the files do not reveal it, and without a key for labels the collection has only its number")
+  @Test("A collection's name is sealed: without a key for labels the collection has only its number")
   func sealed() throws {
     let vault = try home.unlocked()
     let id = try vault.collections.create(label: "exampletool")
@@ -76,7 +76,7 @@ struct CollectionNameTests {
     #expect(other.collections.pathName(of: id) == "exampletool")
   }
 
-  @Test("is given to collections that older programs created, the oldest first, and then kept")
+  @Test("The name of a collection is given to collections that older programs created, the oldest first, and then kept")
   func formerVault() throws {
     let vault = try home.unlocked()
     let ids = try ["Work", "Work", "Old"].map { try vault.collections.create(label: $0) }
@@ -104,7 +104,7 @@ struct CollectionNameTests {
     #expect(last.vault().collections.pathName(of: ids[1]) == "Work_5f1")
   }
 
-  @Test("is restored from a backup, unless another collection has it")
+  @Test("The name of a collection is restored from a backup, unless another collection has it")
   func backup() throws {
     let vault = try home.unlocked()
     let id = try vault.collections.create(label: "exampletool")

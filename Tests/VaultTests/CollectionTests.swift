@@ -10,7 +10,7 @@ struct CollectionTests {
 
   init() throws { home = try Home() }
 
-  @Test("under an explicit lock reveal nothing until a login, while the others stay unlocked")
+  @Test("Collections under an explicit lock reveal nothing until a login, while the others stay unlocked")
   func locked() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second")
@@ -116,7 +116,7 @@ struct CollectionTests {
     #expect(!same(foreign, keys[0]))
   }
 
-  @Test("that were deleted leave gaps, and later ones still open")
+  @Test("Collections that were deleted leave gaps, and later ones still open")
   func holes() throws {
     var ids: [Int64: Int64] = [:]
     do {
@@ -152,7 +152,7 @@ struct CollectionTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("open after a restart even if they were created when only the session's keys had been renewed")
+  @Test("Collections open after a restart even if they were created when only the session's keys had been renewed")
   func chainsInStep() throws {
     do {
       let vault = try home.unlocked()
@@ -166,7 +166,7 @@ struct CollectionTests {
     #expect(try vault.secretText(1) == "third")
   }
 
-  @Test("keep label and alias, and lose both with their items when they are deleted")
+  @Test("Collections keep label and alias, and lose both with their items when they are deleted")
   func labels() throws {
     let second: Int64
     do {
@@ -191,7 +191,7 @@ struct CollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("in memory work without any file")
+  @Test("Collections in memory work without any file")
   func inMemory() throws {
     let vault = try Vault(inMemoryWithLabel: "Session")
     let id = try vault.add(["a": "1"], "s")
@@ -202,7 +202,7 @@ struct CollectionTests {
     #expect(vault.isVerified)
   }
 
-  @Test("are created together with their alias, or not at all")
+  @Test("Collections are created together with their alias, or not at all")
   func aliasOrNothing() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second", alias: "work")
@@ -214,7 +214,7 @@ struct CollectionTests {
     #expect(try store.collections().map(\.id) == [1, second])
   }
 
-  @Test("have labels of a limited length")
+  @Test("Collections have labels of a limited length")
   func longLabel() throws {
     let vault = try home.unlocked()
     let longest = String(repeating: "x", count: 1 << 16)
@@ -225,7 +225,7 @@ struct CollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("are not called empty after damage was found, because the damage may have been their items")
+  @Test("Collections are not called empty after damage was found, because the damage may have been their items")
   func emptyAfterDamage() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second")

@@ -66,7 +66,7 @@ private func keys(_ home: Home) -> [UInt8] {
 
 @Suite("Crashes", .serialized)
 struct CrashTests {
-  @Test("by kill -9 at random moments lose no acknowledged change")
+  @Test("Crashes by kill -9 at random moments lose no acknowledged change")
   func killed() throws {
     let home = try Home()
     var told = Acknowledged()
@@ -88,7 +88,7 @@ struct CrashTests {
     #expect(told.complaint(in: home) == nil)
   }
 
-  @Test("by kill -9 lose nothing if another process then works on the same files")
+  @Test("Crashes by kill -9 lose nothing if another process then works on the same files")
   func killedEach() throws {
     for round in 0..<10 {
       let home = try Home()
@@ -102,7 +102,7 @@ struct CrashTests {
     }
   }
 
-  @Test("by kill -9 during a restore leave all of it or nothing")
+  @Test("Crashes by kill -9 during a restore leave the whole restore or nothing of it")
   func killedRestores() throws {
     var outcomes: Set<Int> = []
     // The time of a restore depends on the machine, so the kills approach its end from both sides.
@@ -239,7 +239,7 @@ struct CrashTests {
     #expect(points > 40)
   }
 
-  @Test("with a library that never synchronises, this test detects the loss")
+  @Test("With a library that never synchronises, the crash test detects the loss")
   func positiveControl() throws {
     let shim = try #require(Self.shim, "no C compiler")
     let home = try Home()
@@ -282,7 +282,7 @@ struct CrashTests {
     return (status, lines, before)
   }
 
-  @Test("while the keybag is replaced leave the old or the new one, whole")
+  @Test("Crashes during a change of the keybag leave the old or the new keybag, whole")
   func replacing() throws {
     let home = try Home()
     var finished = false
@@ -306,7 +306,7 @@ struct CrashTests {
     #expect(finished)
   }
 
-  @Test("while a vault is created leave no vault or a whole one")
+  @Test("Crashes during the creation of a vault leave no vault or a whole one")
   func creating() throws {
     var finished = false
     for call in Cuts.calls {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Damage")
 struct DamageTests {
-  @Test("to any byte never leads to a wrong secret, an empty answer or a trap", arguments: 0..<4)
+  @Test("Damage to any byte never leads to a wrong secret, an empty answer or a trap", arguments: 0..<4)
   func flips(_ share: Int) throws {
     let specimen = try Specimen()
     let copy = try Home(copying: specimen.home)
@@ -29,7 +29,7 @@ struct DamageTests {
     return mixed % 4 == 0 ? 0xff : 1 << UInt8(mixed / 4 % 8)
   }
 
-  @Test("by truncation is reported, and the file stays as it is")
+  @Test("Damage by truncation is reported, and the file stays as it is")
   func cuts() throws {
     let specimen = try Specimen()
     let copy = try Home(copying: specimen.home)
@@ -47,7 +47,7 @@ struct DamageTests {
     }
   }
 
-  @Test("by zeros over any page is reported")
+  @Test("Damage by zeros over any page is reported")
   func zeros() throws {
     let specimen = try Specimen()
     let copy = try Home(copying: specimen.home)
@@ -61,7 +61,7 @@ struct DamageTests {
     }
   }
 
-  @Test("by an older page in place of a newer one never leads to a wrong secret")
+  @Test("Damage by an older page in place of a newer one never leads to a wrong secret")
   func stalePages() throws {
     let specimen = try Specimen()
     let later = try Home(copying: specimen.home)
@@ -89,7 +89,7 @@ struct DamageTests {
     }
   }
 
-  @Test("to the log after a crash never leads to a wrong secret, and a damaged database does not get the log")
+  @Test("Damage to the log after a crash never leads to a wrong secret, and a damaged database does not get the log")
   func log() throws {
     let specimen = try Specimen()
     let home = try Home(copying: specimen.home)

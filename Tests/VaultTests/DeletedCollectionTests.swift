@@ -47,7 +47,7 @@ struct DeletedCollectionTests {
     report.lines.filter { $0.outcome == .notice }.map { "\($0.collection): \($0.why)" }
   }
 
-  @Test("comes back with the password, with its number, label, alias, classes and secrets")
+  @Test("A deleted collection comes back with the password, with its number, label, alias, classes and secrets")
   func whole() throws {
     let id = try makeAndDelete()
     let other = try vault.collections.create(label: "Other")
@@ -92,7 +92,7 @@ struct DeletedCollectionTests {
     }
   }
 
-  @Test("comes back even if another one has its place in the chain and its alias")
+  @Test("A deleted collection comes back even if another one has its place in the chain and its alias")
   func place() throws {
     let id = try makeAndDelete()
     vault.settle()
@@ -119,7 +119,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(later, in: id) == all)
   }
 
-  @Test("comes back for one of its items that is named by attributes or number")
+  @Test("A deleted collection comes back for one of its items that is named by attributes or number")
   func oneItem() throws {
     let id = try makeAndDelete()
     let number = try #require(HistoryComparison.lines(of: vault, with: 1).first { $0.accessibility == .always }).item
@@ -133,7 +133,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == all)
   }
 
-  @Test("comes back with the items that were stored in it while it was locked")
+  @Test("A deleted collection comes back with the items that were stored in it while it was locked")
   func storedWhileLocked() throws {
     let id = try vault.collections.create(label: "Work")
     vault.lock()
@@ -150,7 +150,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == ["l": "locked"])
   }
 
-  @Test("loses its keys when the session locks, and the waiting restore is dropped when the session ends")
+  @Test("A deleted collection loses its keys at a lock, and the waiting restore is dropped when the session ends")
   func locked() throws {
     _ = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
@@ -164,7 +164,7 @@ struct DeletedCollectionTests {
     #expect(try vault.bringBack(from: 1).report.added == 0)
   }
 
-  @Test("that had a passphrase of its own does not come back, and the report says so")
+  @Test("A deleted collection that had a passphrase of its own does not come back, and the report says so")
   func passphrase() throws {
     let id = try vault.collections.create(label: "Work")
     try vault.add(["n": "w"], "w", in: id)
@@ -196,7 +196,7 @@ struct DeletedCollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("comes back without the items that were destroyed with the login's password")
+  @Test("A deleted collection comes back without the items that were destroyed with the login's password")
   func destroyed() throws {
     let id = try makeAndDelete()
     let former = contentsOfFolder(home.generations)
@@ -217,7 +217,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == expected)
   }
 
-  @Test("from before a change of keys does not come back, whatever is put into the folder")
+  @Test("A deleted collection from before a change of keys does not come back, whatever is put into the folder")
   func rotated() throws {
     _ = try makeAndDelete()
     let former = contentsOfFolder(home.generations)
@@ -242,7 +242,7 @@ struct DeletedCollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("gets new keys at the next change of keys, like any other collection")
+  @Test("A deleted collection gets new keys at the next change of keys, like any other collection")
   func rotatedLater() throws {
     let id = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
@@ -256,7 +256,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(Home(copying: home).reopened(), in: id) == all)
   }
 
-  @Test("comes back without an item that was explicitly locked at the deletion")
+  @Test("A deleted collection comes back without an item that was explicitly locked at the deletion")
   func lockedItem() throws {
     let id = try vault.collections.create(label: "Work")
     let item = try vault.add(["n": "a"], "a", label: "a", in: id)
@@ -272,7 +272,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == ["b": "b"])
   }
 
-  @Test("comes back without another device's items, and the report names them")
+  @Test("A deleted collection comes back without another device's items, and the report names them")
   func otherDevice() throws {
     let id = try makeAndDelete()
     vault.settle()
@@ -286,7 +286,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(other, in: id).count == 3)
   }
 
-  @Test("is not believed if a generation names it without the vault's keys")
+  @Test("A deleted collection is not believed if a generation names it without the vault's keys")
   func forged() throws {
     let id = try makeAndDelete()
     let store = try Store(path: home.generations + "/" + vault.history.generations[0].name, vault: home.keybag.vault)
@@ -302,7 +302,7 @@ struct DeletedCollectionTests {
       outcome.report.left == 5 && outcome.report.added == 0 && vault.collections.ids == [1] && vault.problemTexts == [])
   }
 
-  @Test("stays deleted if the vault has its highest number of collections")
+  @Test("A deleted collection stays deleted if the vault has its highest number of collections")
   func limit() throws {
     _ = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
@@ -312,7 +312,7 @@ struct DeletedCollectionTests {
     #expect(outcome.report.left == 5 && outcome.report.lines.allSatisfy { $0.why.contains("up to 200") })
   }
 
-  @Test("comes back at once at a login without a password")
+  @Test("A deleted collection comes back at once at a login without a password")
   func passwordless() throws {
     let service = StandInDevice(seed: 3)
     let home = try Home()

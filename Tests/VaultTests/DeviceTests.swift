@@ -44,7 +44,7 @@ struct DeviceTests {
 
   private var hasFile: Bool { home.names.contains("device.key") }
 
-  @Test("is created later if the service did not answer when the vault was created")
+  @Test("The device key is created later if the service did not answer when the vault was created")
   func createdWithout() throws {
     do {
       let vault = vault(nil, failure: .unavailable(.device(.silent)))
@@ -59,7 +59,7 @@ struct DeviceTests {
     #expect(vault.device.backend == .host)
   }
 
-  @Test("belongs to the service from the first unlock on, if there is a service")
+  @Test("The device key belongs to the service from the first unlock on, if there is a service")
   func created() throws {
     let ids = try fill(vault(device))
     #expect(!hasFile)
@@ -71,7 +71,7 @@ struct DeviceTests {
     #expect(again.problemTexts == [])
   }
 
-  @Test("moves from the file to the service at an unlock, and the file is erased")
+  @Test("The device key moves from the file to the service at an unlock, and the file is erased")
   func moves() throws {
     let ids = try filled()
     let file = try FileDescriptor.open(home.folder + "/device.key", flags: O_RDONLY)
@@ -100,7 +100,7 @@ struct DeviceTests {
     try check(again, ids)
   }
 
-  @Test("moves at once in a daemon that has run for a while")
+  @Test("The device key moves at once in a daemon that has run for a while")
   func movesLater() throws {
     var service: StandInDevice?
     let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
@@ -113,7 +113,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("is not created again if the service is absent, and the items bound to it wait", arguments: [false, true])
+  @Test("The device key is not created again if the service is absent, and bound items wait", arguments: [false, true])
   func absent(hasFailed: Bool) throws {
     let ids = try fill(vault(device))
     do {
@@ -142,7 +142,7 @@ struct DeviceTests {
     #expect(again.problemTexts == [])
   }
 
-  @Test("comes back at the next unlock in a running daemon")
+  @Test("The device key comes back at the next unlock in a running daemon")
   func returns() throws {
     let ids = try fill(vault(device))
     var failure: DeviceKeyError? = .unavailable(.device(.silent))
@@ -162,7 +162,7 @@ struct DeviceTests {
     #expect(try vault.ids(["class": "always"]) == [ids[.always] ?? 0])
   }
 
-  @Test("stays in the file while the service cannot be used")
+  @Test("The device key stays in the file while the service cannot be used")
   func serviceFails() throws {
     let ids = try filled()
     for failing in [true, false] {
@@ -178,7 +178,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("stays in the file if the service does not return the share that it was given")
+  @Test("The device key stays in the file if the service does not return the share that it was given")
   func serviceLies() throws {
     let ids = try filled()
     device.isLying = true
@@ -191,7 +191,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("is requested again if the service failed halfway", arguments: [false, true])
+  @Test("The device key is requested again if the service failed halfway", arguments: [false, true])
   func failsHalfway(atCreation: Bool) throws {
     device.failure = atCreation ? .unavailable(.verbatim("no memory")) : nil
     var ids: [AccessibilityClass: Int64] = [:]
@@ -221,7 +221,7 @@ struct DeviceTests {
     #expect(!hasFile)
   }
 
-  @Test("moves from a file even if the service failed at the unlock")
+  @Test("The device key moves from a file even if the service failed at the unlock")
   func movesAtTheNextUnlock() throws {
     let ids = try filled()
     let vault = vault(device)
@@ -241,7 +241,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("moves from a file in the session in which the service answers again")
+  @Test("The device key moves from a file in the session in which the service answers again")
   func movesInTheSession() throws {
     let ids = try filled()
     let vault = vault(device)
@@ -255,7 +255,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("in a damaged file is not replaced by the service's")
+  @Test("A device key in a damaged file is not replaced by the service's")
   func damagedFile() throws {
     let ids = try filled()
     let good = home.read("device.key")
@@ -273,7 +273,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("of another device leaves the other device's items as they are", arguments: [nil, 6] as [UInt8?])
+  @Test("The device key of another device leaves that device's items as they are", arguments: [nil, 6] as [UInt8?])
   func twoDevices(_ seed: UInt8?) throws {
     let ids = try fill(vault(device))
     let other = seed.map { StandInDevice(seed: $0) }
@@ -301,7 +301,7 @@ struct DeviceTests {
     #expect(hasFile == (seed == nil), "another device's file is not ours to erase")
   }
 
-  @Test("that two machines had in one file stays for the second when the first gets a service")
+  @Test("A device key that two machines had in one file stays for the second when the first gets a service")
   func sharedFile() throws {
     let ids = try filled()
     do {
@@ -323,7 +323,7 @@ struct DeviceTests {
     #expect(try vault.secretText(try #require(vault.ids(["second": "1"]).first)) == "second")
   }
 
-  @Test("in a file that the service did not replace is not erased", arguments: [false, true])
+  @Test("A device key in a file that the service did not replace is not erased", arguments: [false, true])
   func strangeFile(hasMoved: Bool) throws {
     let ids = hasMoved ? try filled() : try fill(vault(device))
     if hasMoved {
@@ -346,7 +346,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("whose erasable secret is gone takes only the whenPasscodeSet items with it")
+  @Test("A device key whose erasable secret is gone takes only the whenPasscodeSet items with it")
   func erased() throws {
     let ids = try fill(vault(device))
     device.hasErased = true
@@ -356,7 +356,7 @@ struct DeviceTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("moves without the items that were destroyed before")
+  @Test("The device key moves without the items that were destroyed before")
   func movesErased() throws {
     let ids = try filled()
     var file = home.read("device.key")
@@ -371,7 +371,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("whose mark of the service is damaged or foreign", arguments: ["cut", "flipped", "empty"])
+  @Test("A mark of the service that is damaged or foreign", arguments: ["cut", "flipped", "empty"])
   func damagedMark(_ how: String) throws {
     _ = try fill(vault(device))
     let good = home.read("device.service")
@@ -401,7 +401,7 @@ struct DeviceTests {
     writeFile(durable + "/names", Array(names.utf8))
   }
 
-  @Test("moves as a whole, or not at all, whenever the move is interrupted")
+  @Test("The device key moves as a whole, or not at all, whenever the move is interrupted")
   func interrupted() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let ids = try filled()

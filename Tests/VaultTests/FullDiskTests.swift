@@ -85,7 +85,7 @@ struct FullDiskTests {
     #expect(try vault.secretText(1) == "second")
   }
 
-  @Test("does not keep a login from opening the vault, or a lock from locking it")
+  @Test("A full disk does not keep a login from opening the vault, or a lock from locking it")
   func unlock() throws {
     let disk = try #require(SmallDisk())
     let home = try Home(below: disk.path)

@@ -22,7 +22,7 @@ struct GenericSchemaTests {
     attributes.merging(Self.generic) { own, _ in own }
   }
 
-  @Test("counts as an item of libsecret's generic schema, and of no other")
+  @Test("An item without a schema counts as an item of libsecret's generic schema, and of no other")
   func search() throws {
     let plain = try vault.add(["user": "ann", "host": "a"], "s")
     let generic = try vault.add(named(["user": "ann"]), "s")
@@ -38,7 +38,7 @@ struct GenericSchemaTests {
     #expect(try vault.reader.info(ofItem: plain).metadata?.attributes == ["user": "ann", "host": "a"])
   }
 
-  @Test("is found behind a lock, and before the login even if its label cannot be opened")
+  @Test("An item without a schema is found behind a lock, and before the login even if its label cannot be opened")
   func locked() throws {
     let plain = try vault.add(["user": "ann", "host": "a"], "s")
     let other = try vault.add(["user": "ann", "xdg:schema": "org.example"], "s")
@@ -50,7 +50,7 @@ struct GenericSchemaTests {
     #expect(try sealed.ids(named(["user": "ann", "host": "a"])) == [plain])
   }
 
-  @Test("and an item that names the generic schema replace each other", arguments: [false, true])
+  @Test("An item without a schema and one with the generic schema replace each other", arguments: [false, true])
   func replace(_ isNamedFirst: Bool) throws {
     let spellings = [["user": "ann"], named(["user": "ann"])]
     let (first, second) = isNamedFirst ? (spellings[1], spellings[0]) : (spellings[0], spellings[1])
@@ -62,7 +62,7 @@ struct GenericSchemaTests {
     #expect(try vault.ids(["user": "ann"]).count == 2)
   }
 
-  @Test("and an item that names the generic schema become one when one of them is replaced", arguments: [false, true])
+  @Test("Items without a schema and with the generic one become one when one is replaced", arguments: [false, true])
   func twins(_ isNamedNewer: Bool) throws {
     func add(_ attributes: [String: String], _ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
@@ -84,7 +84,7 @@ struct GenericSchemaTests {
     #expect(try vault.secretBytes(newer) == [2])
   }
 
-  @Test("stays next to its replacement if it cannot be read or requires something")
+  @Test("An item without a schema stays next to its replacement if it cannot be read or requires something")
   func guarded() throws {
     let generic = try vault.add(named(["user": "ann"]), "kept")
     try vault.writer.setAccess(ofItem: generic, try AccessControl(text: "user-presence"))
@@ -98,7 +98,7 @@ struct GenericSchemaTests {
     }
   }
 
-  @Test("does not count as the duplicate of several items, which stay when one of them is replaced", arguments: [1, 3])
+  @Test("An item without a schema does not count as a duplicate of several items, which stay", arguments: [1, 3])
   func several(_ count: Int) throws {
     let plain = try (0..<3).map { _ in try vault.add(["user": "ann"], "s") }
     let generic = try (0..<count).map { _ in try vault.add(named(["user": "ann"]), "s") }
@@ -106,7 +106,7 @@ struct GenericSchemaTests {
     #expect(Set(try vault.ids(["user": "ann"])) == Set(plain + generic))
   }
 
-  @Test("and without other attributes matches only itself")
+  @Test("An item without a schema and without other attributes matches only itself")
   func withoutAttributes() throws {
     let notes = try (0..<4).map { _ in try vault.add([:], "s") }
     for _ in 0..<2 { try vault.add(Self.generic, "new", replacing: true) }

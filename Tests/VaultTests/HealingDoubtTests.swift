@@ -117,7 +117,7 @@ struct HealingDoubtTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("drops deleted items, and names them")
+  @Test("Healing deletes only deleted items, and names them")
   func dropped() throws {
     let patient = try Patient()
     var bytes = patient.database
@@ -132,7 +132,7 @@ struct HealingDoubtTests {
     #expect(try patient.complaint(vault, healing) == nil)
   }
 
-  @Test("writes nothing into a database that could not be healed, and tries again with another generation")
+  @Test("Healing writes nothing into a database that it could not heal, and tries again with another generation")
   func failed() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -160,7 +160,7 @@ struct HealingDoubtTests {
     #expect(try patient.complaint(vault, vault.healing.done) == nil)
   }
 
-  @Test("replaces the database only by a whole database of this vault")
+  @Test("Healing replaces the database only by a whole database of this vault")
   func strangeCopy() throws {
     let patient = try Patient()
     let other = try Patient(padding: 10)
@@ -175,7 +175,7 @@ struct HealingDoubtTests {
     }
   }
 
-  @Test("leaves a database alone if it is too large for one step, and says so")
+  @Test("Healing leaves a database alone if it is too large for one step, and says so")
   func tooLarge() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -191,7 +191,7 @@ struct HealingDoubtTests {
     #expect(try vault.healing.done != nil && patient.complaint(vault, vault.healing.done) == nil)
   }
 
-  @Test("uses all of the damaged file even if it cannot be copied, or stops")
+  @Test("Healing uses all of the damaged file even if it cannot be copied, or stops")
   func noCopy() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)

@@ -23,7 +23,7 @@ struct HealingLeftoverTests {
     return (home, older)
   }
 
-  @Test("leaves no former copy for a later opening of the vault")
+  @Test("An interrupted healing leaves no former copy for a later opening of the vault")
   func others() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
@@ -41,7 +41,7 @@ struct HealingLeftoverTests {
     #expect(next.names.filter { $0.hasPrefix("vault.db.damaged-") }.count == 1)
   }
 
-  @Test("replaces no whole database, and keeps the items of its log", arguments: [false, true])
+  @Test("An interrupted healing replaces no whole database, and keeps the items of its log", arguments: [false, true])
   func whole(_ hasLog: Bool) throws {
     let patient = try Patient()
     let crashed: Home
@@ -60,7 +60,7 @@ struct HealingLeftoverTests {
     #expect(!crashed.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.damaged-") })
   }
 
-  @Test("is finished if the exchange had begun, even if the damaged database looks whole without its log")
+  @Test("A healing is finished if the exchange had begun, even if the damaged database looks whole without its log")
   func begun() throws {
     let patient = try Patient()
     let (home, _) = try damaged(patient)
@@ -94,7 +94,7 @@ struct HealingLeftoverTests {
     return home
   }
 
-  @Test("keeps the database closed until the other process has written the vault's files, and says so")
+  @Test("A healing keeps the database closed until the other process has written the vault's files, and says so")
   func closed() throws {
     let patient = try Patient()
     let home = try interrupted(patient, healed: patient.database)
@@ -118,7 +118,7 @@ struct HealingLeftoverTests {
     #expect(home.names.filter { $0.hasPrefix("vault.db.damaged-") }.count == 2)
   }
 
-  @Test("gives the damaged database its log back if the healed one is damaged too", arguments: [true, false])
+  @Test("A healing gives the damaged database its log back if the healed one is damaged too", arguments: [true, false])
   func undone(_ hasLinks: Bool) throws {
     let patient = try Patient()
     let home = try interrupted(patient, hasLinks: hasLinks, healed: Self.zeroed(patient.database, page: 5))
@@ -128,7 +128,7 @@ struct HealingLeftoverTests {
   }
 
   /// As after a copy of the folder without its hard links.
-  @Test("gives the damaged database another name if the name is taken, and says so if all are taken")
+  @Test("A healing gives the damaged database another name if the name is taken, and says so if all are taken")
   func taken() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
@@ -162,7 +162,7 @@ struct HealingLeftoverTests {
   }
 
   @Test(
-    "loses no acknowledged change between a kill and the end, even if a disk fails meanwhile",
+    "An interrupted healing loses no acknowledged change between a kill and the end, even if a disk fails meanwhile",
     arguments: Cuts.each ? [1, 3] : [3])
   func killedAndFailed(_ failures: Int) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
@@ -217,7 +217,7 @@ struct HealingLeftoverTests {
       "\(kills), \(refusals), \(stores)")
   }
 
-  @Test("is reported in the session in which the next process finishes it, and not in later ones")
+  @Test("A healing is reported in the session in which the next process finishes it, and not in later ones")
   func news() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
@@ -235,7 +235,7 @@ struct HealingLeftoverTests {
     #expect(vault.healing.done == nil)
   }
 
-  @Test("removes its own copy if the exchange fails, and leaves everything as it was")
+  @Test("An interrupted healing removes its own copy if the exchange fails, and leaves everything as it was")
   func ownCopy() throws {
     let patient = try Patient()
     let (home, _) = try damaged(patient)
@@ -267,7 +267,7 @@ struct HealingLeftoverTests {
     return "\(day)-\(two(total / 3600 % 24))\(two(total / 60 % 60))\(two(total % 60))"
   }
 
-  @Test("waits for another process that heals the same files")
+  @Test("An interrupted healing waits for another process that heals the same files")
   func twoDaemons() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
@@ -288,7 +288,7 @@ struct HealingLeftoverTests {
     #expect(try vault.healing.done?.wasFinished == false && patient.complaint(vault, vault.healing.done) == nil)
   }
 
-  @Test("leaves an explicitly locked item locked, whether the vault heals or not", arguments: [true, false])
+  @Test("A healing leaves an explicitly locked item locked, whether the vault heals or not", arguments: [true, false])
   func ownLocks(_ heals: Bool) throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -307,7 +307,7 @@ struct HealingLeftoverTests {
     #expect(try vault.secretText(1).hasPrefix("old"))
   }
 
-  @Test("does not begin if only the log has a newer program's mark")
+  @Test("An interrupted healing does not begin if only the log has a newer program's mark")
   func newerLog() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)

@@ -52,7 +52,7 @@ struct HealingOddFilesTests {
     return home
   }
 
-  @Test("is finished with every item that only the log had", arguments: Remnant.allCases)
+  @Test("An interrupted healing is finished with every item that only the log had", arguments: Remnant.allCases)
   func finished(_ remnant: Remnant) throws {
     let patient = try Patient()
     let home = try interrupted(patient, remnant)
@@ -79,7 +79,7 @@ struct HealingOddFilesTests {
     }
   }
 
-  @Test("names the file that is in the way of the lock")
+  @Test("An interrupted healing names the file that is in the way of the lock")
   func lock() throws {
     let patient = try Patient()
     let home = try interrupted(patient)
@@ -96,7 +96,7 @@ struct HealingOddFilesTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("removes the report of the damage")
+  @Test("An interrupted healing removes the report of the damage")
   func problems() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -109,7 +109,7 @@ struct HealingOddFilesTests {
     #expect(vault.healing.done?.wasFinished == true && vault.problemTexts == [])
   }
 
-  @Test("never takes the damaged database's log for the healed one's, even if that log cannot be removed")
+  @Test("A healing never takes the damaged database's log for the healed one's, even if that log cannot be removed")
   func log() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let patient = try Patient()

@@ -17,7 +17,7 @@ struct HealingTests {
     return (home, vault)
   }
 
-  @Test("gives no new item the number of a lost one, even if it heals twice from one generation")
+  @Test("A damaged database gives no new item the number of a lost one, even if it heals twice from one generation")
   func numbersAfterTwoLosses() throws {
     let (home, first) = try withGeneration()
     var vault = first
@@ -33,7 +33,7 @@ struct HealingTests {
     #expect(given.count == 4)
   }
 
-  @Test("heals even if a counter is near its end", arguments: ["item", "collection"], [true, false])
+  @Test("A damaged database heals even with a counter near its end", arguments: ["item", "collection"], [true, false])
   func counterNearItsEnd(_ table: String, _ isLost: Bool) throws {
     let home = try Home()
     do {
@@ -55,7 +55,7 @@ struct HealingTests {
   }
 
   /// SQLite still reads its cached pages, and its next checkpoint would fill the hole with zeros.
-  @Test("heals at the next unlock if it was truncated while it was open", arguments: [0, 1], ["", "with a log"])
+  @Test("A database truncated while it was open heals at the next unlock", arguments: [0, 1], ["", "with a log"])
   func cutWhileOpen(_ halves: Int, _ log: String) throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -78,7 +78,7 @@ struct HealingTests {
     for id in ids { #expect(try vault.secretText(id) == secret) }
   }
 
-  @Test("stays as it is if it was truncated during the walk, which reads the rest from memory")
+  @Test("A damaged database stays as it is if it was truncated during the walk, which reads the rest from memory")
   func cutDuringTheWalk() throws {
     let home = try Home()
     do {
@@ -101,7 +101,7 @@ struct HealingTests {
     #expect(!home.read("vault.db-wal").isEmpty)
   }
 
-  @Test("does not count as truncated if the size of its file cannot be read")
+  @Test("A damaged database does not count as truncated if the size of its file cannot be read")
   func sizeUnknown() async {
     // The test runs in a process of its own, because another test may get the number of the closed descriptor.
     await #expect(processExitsWith: .success) {
@@ -159,7 +159,7 @@ struct HealingTests {
     #expect(counted * 3 > healed * 2, "\(counted) of \(healed)")
   }
 
-  @Test("heals if it is truncated, deleted, or another user's")
+  @Test("A damaged database heals if it is truncated, deleted, or another user's")
   func lost() throws {
     let patient = try Patient()
     let other = try Patient(padding: 10)
@@ -183,7 +183,7 @@ struct HealingTests {
     }
   }
 
-  @Test("takes the items that only its log has, and ignores a log that is not its own")
+  @Test("A damaged database takes the items that only its log has, and ignores a log that is not its own")
   func log() throws {
     let patient = try Patient()
     let crashed: Home
@@ -204,7 +204,7 @@ struct HealingTests {
     #expect(readFile(aside + "-wal") != nil)
   }
 
-  @Test("takes the items that only the log of an emptied file has")
+  @Test("A damaged database takes the items that only the log of an emptied file has")
   func logOfAnEmptiedFile() throws {
     let (home, vault) = try withGeneration()
     let late = try vault.add(["n": "late"], "late", label: "late")
@@ -216,7 +216,7 @@ struct HealingTests {
     #expect(try vault.secretText(1) == "kept" && vault.secretText(late) == "late")
   }
 
-  @Test("stays as it is without a generation, if no generation opens, and if the file is a newer program's")
+  @Test("A damaged database stays without a generation, if no generation opens, and if the file is a newer program's")
   func notHealed() throws {
     let patient = try Patient()
     var damaged = patient.database
@@ -237,7 +237,7 @@ struct HealingTests {
     }
   }
 
-  @Test("does not heal behind a locked screen, or with keys that are not the vault's")
+  @Test("A damaged database does not heal behind a locked screen, or with keys that are not the vault's")
   func keys() throws {
     let patient = try Patient()
     let copy = try Home(copying: patient.home)
@@ -252,7 +252,7 @@ struct HealingTests {
     #expect(vault.healing.done?.loss == .missing)
   }
 
-  @Test("brings back no item that was destroyed with the login's password")
+  @Test("A damaged database brings back no item that was destroyed with the login's password")
   func passcode() throws {
     let patient = try Patient()
     let vault = try patient.home.unlocked()
@@ -284,7 +284,7 @@ struct HealingTests {
     }
   }
 
-  @Test("does not count as an older copy, while a real older copy does")
+  @Test("A damaged database does not count as an older copy, while a real older copy does")
   func older() throws {
     let service = StandInDevice(seed: 11)
     service.memory = StandInMemory()
@@ -318,7 +318,7 @@ struct HealingTests {
   }
 
   @Test(
-    "heals as a whole or not at all, before whichever file operation it is killed, even without hard links",
+    "A database heals as a whole or not at all, before whichever file operation the process is killed",
     arguments: [true, false])
   func killed(_ hasLinks: Bool) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
@@ -364,7 +364,7 @@ struct HealingTests {
     #expect(finished > Cuts.enough(3), "the exchange that another process ends is told as well")
   }
 
-  @Test("has a whole generation or none, before whichever file operation of making one it is killed")
+  @Test("A database has a whole generation or none, before whichever file operation of making one it is killed")
   func killedMaking() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let template = try Home()

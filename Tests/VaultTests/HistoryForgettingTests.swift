@@ -68,7 +68,7 @@ struct HistoryForgettingTests {
     #expect(try forgetting.changed == 3 && !isInGenerations(other, vault))
   }
 
-  @Test("are also removed from the generations that were searched before one of them got better protection")
+  @Test("Removed items also go from generations that were searched before one of them got better protection")
   func meanwhile() throws {
     for steps in 1...60 {
       let home = try Home()
@@ -98,7 +98,7 @@ struct HistoryForgettingTests {
     Issue.record("the first item was never done with")
   }
 
-  @Test("are not in a generation that was being made during the search")
+  @Test("Removed items are not in a generation that was being made during the search")
   func underWay() throws {
     let home = try Home()
     let (vault, _) = try vault(home, generations: 1)
@@ -116,7 +116,7 @@ struct HistoryForgettingTests {
   }
 
   @Test(
-    "cost the vault no generation if the unfinished copy is dropped for them",
+    "A removal costs the vault no generation if the unfinished copy is dropped for it",
     arguments: [(false, false), (false, true), (true, false), (true, true)])
   func droppedCopy(_ isWanted: Bool, _ isSearch: Bool) throws {
     let home = try Home()
@@ -141,7 +141,7 @@ struct HistoryForgettingTests {
     #expect(!vault.hasHistoryWork)
   }
 
-  @Test("leave no copy behind when a collection gets a passphrase, keys change, or the client disconnects")
+  @Test("A removal leaves no copy if a collection gets a passphrase, keys change, or the client disconnects")
   func copies() throws {
     for how in ["all", "former", "client", "killed"] {
       let home = try Home()
@@ -175,7 +175,7 @@ struct HistoryForgettingTests {
     }
   }
 
-  @Test("are deleted from a copy in many steps, even if the copy has a damaged index", arguments: [false, true])
+  @Test("Removed items are deleted from a copy in many steps, even with a damaged index", arguments: [false, true])
   func steps(_ isDamaged: Bool) throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -213,7 +213,7 @@ struct HistoryForgettingTests {
     #expect(steps > 1999 / HistoryDeletion.batch)
   }
 
-  @Test("are in a list that is built a few generations at a time")
+  @Test("The list of removed items is built a few generations at a time")
   func list() throws {
     let home = try Home()
     let (vault, _) = try vault(home, generations: 4)
@@ -230,7 +230,7 @@ struct HistoryForgettingTests {
 
 @Suite("Removing items from generations on a full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
 struct HistoryRoomTests {
-  @Test("needs space for one more generation at most", arguments: [false, true])
+  @Test("A removal of items on a full disk needs space for one more generation at most", arguments: [false, true])
   func oneAtATime(_ isAsked: Bool) throws {
     let disk = try #require(SmallDisk(mebibytes: 6))
     let home = try Home(below: disk.path)
@@ -253,7 +253,7 @@ struct HistoryRoomTests {
     }
   }
 
-  @Test("takes no space if there is too little, still lets old generations go, and is done later")
+  @Test("A removal on a full disk takes no space if there is too little, lets old generations go, and is done later")
   func noRoom() throws {
     let disk = try #require(SmallDisk(mebibytes: 6))
     let home = try Home(below: disk.path)

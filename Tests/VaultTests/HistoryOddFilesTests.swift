@@ -18,7 +18,7 @@ struct HistoryOddFilesTests {
     vault.keepWholeHistory()
   }
 
-  @Test("with the highest possible number do not prevent a new generation, and go then")
+  @Test("Generations with the highest possible number do not prevent a new generation, and go then")
   func numbers() throws {
     let own = try #require(vault.history.generations.first)
     for number in [UInt32.max, UInt32.max - 1, 1 << 31] as [UInt32] {
@@ -42,7 +42,7 @@ struct HistoryOddFilesTests {
     #expect(!namesInFolder(home.generations).contains { $0.hasSuffix(".erased") })
   }
 
-  @Test("that are huge and empty are removed without a write for each of their blocks")
+  @Test("Generations that are huge and empty are removed without a write for each of their blocks")
   func sparse() throws {
     let path = home.generations + "/9-9-1.db.erased"
     writeFile(path, Array("secret".utf8))
@@ -64,7 +64,7 @@ struct HistoryOddFilesTests {
     #expect(beginning == [0, 0, 0, 0, 0, 0])
   }
 
-  @Test("whose index of uuids is damaged still lose an item that must go from all generations")
+  @Test("Generations with a damaged index of uuids still lose an item that must go from all generations")
   func damagedIndex() throws {
     let uuid = try #require(try vault.database.ready().item(1)).uuid
     let generation = try #require(vault.history.generations.first)
@@ -86,7 +86,7 @@ struct HistoryOddFilesTests {
     #expect(try vault.past(generation) == [:])
   }
 
-  @Test("that cannot be copied keep the item, and are named")
+  @Test("Generations that cannot be copied keep the item, and are named")
   func uncopied() throws {
     try vault.add(["n": "2"], "second")
     let kept = vault.keepWholeHistory(hours: 2)

@@ -44,7 +44,7 @@ struct HistoryRestoreTests {
     return found
   }
 
-  @Test("is a deleted item; a changed item only on request; and nothing in a dry run")
+  @Test("A restore brings back deleted items, changed items only on request, and nothing in a dry run")
   func everything() throws {
     let home = try Home()
     let vault = try vault(home)
@@ -74,7 +74,7 @@ struct HistoryRestoreTests {
     #expect(again.problemTexts == [])
   }
 
-  @Test("is one item or one collection if the request names it")
+  @Test("A restore brings back one item or one collection if the request names it")
   func selected() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -91,7 +91,7 @@ struct HistoryRestoreTests {
     #expect(try vault.ids([:], in: other).count == 1)
   }
 
-  @Test("is never an item that was destroyed with the login's password")
+  @Test("A restore never brings back an item that was destroyed with the login's password")
   func passcode() throws {
     let home = try Home()
     let vault = try vault(home, .whenPasscodeSetThisDeviceOnly)
@@ -119,7 +119,7 @@ struct HistoryRestoreTests {
     #expect(try older.ids([:]) == [])
   }
 
-  @Test("is bound to the device as before")
+  @Test("A restored item is bound to the device as before")
   func otherDevice() throws {
     let home = try Home()
     let vault = try vault(home, .whenUnlockedThisDeviceOnly)
@@ -134,7 +134,7 @@ struct HistoryRestoreTests {
     #expect(try secrets(vault)["b"] == "old b")
   }
 
-  @Test("keeps its requirements, and leaves the requirements of other items alone")
+  @Test("A restored item keeps its requirements, and leaves the requirements of other items alone")
   func requirements() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -162,7 +162,7 @@ struct HistoryRestoreTests {
   }
 
   @Test(
-    "is never an item that got better protection since, once it is deleted",
+    "A restore never brings back a deleted item that got better protection since",
     arguments: ["requirement", "class", "lock", "killed"])
   func tightened(_ how: String) throws {
     let home = try Home()
@@ -196,7 +196,7 @@ struct HistoryRestoreTests {
     #expect(try secrets(vault) == ["b": "old b", "c": "old c"])
   }
 
-  @Test("is nothing from before the collection's passphrase")
+  @Test("A restore brings back nothing from before the collection's passphrase")
   func passphraseSince() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -212,7 +212,7 @@ struct HistoryRestoreTests {
     #expect(namesInFolder(home.generations) == made.map(\.name), "the former one is gone")
   }
 
-  @Test("gets the stricter class if the item has another one now")
+  @Test("A restored item gets the stricter class if the item has another class now")
   func stricter() throws {
     let home = try Home()
     let vault = try vault(home, .afterFirstUnlock)
@@ -224,7 +224,7 @@ struct HistoryRestoreTests {
     #expect(try vault.reader.info(ofItem: 2).accessibility == .afterFirstUnlock)
   }
 
-  @Test("is removed from generations that have it with its former class, if it gets a stricter class")
+  @Test("A restored item that gets a stricter class is removed from generations that have its former class")
   func stricterThanBetween() throws {
     let home = try Home()
     let vault = try vault(home, .whenUnlocked)
@@ -243,7 +243,7 @@ struct HistoryRestoreTests {
     #expect(!outcome.report.lines.contains { $0.label == "b" && $0.outcome == .added })
   }
 
-  @Test("leaves alone an item that a program stored under the same attributes, before or meanwhile")
+  @Test("A restore leaves alone an item that a program stored under the same attributes, before or meanwhile")
   func programs() throws {
     let home = try Home()
     let vault = try vault(home)
@@ -263,7 +263,7 @@ struct HistoryRestoreTests {
     #expect(try vault.ids([:]).count == 3)
   }
 
-  @Test("is nothing of a locked collection, which is reported, and nothing while the vault is locked")
+  @Test("A restore brings back nothing of a locked collection, says so, and brings back nothing to a locked vault")
   func locked() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -281,7 +281,7 @@ struct HistoryRestoreTests {
     #expect(throws: VaultError.unavailable(.noGeneration(9))) { try vault.differences(from: 9) }
   }
 
-  @Test("is every readable item, wherever the generation is damaged")
+  @Test("A restore brings back every readable item, wherever the generation is damaged")
   func damaged() throws {
     let home = try Home()
     let vault = try vault(home)

@@ -32,7 +32,7 @@ extension Vault {
 
 @Suite("Generations of the vault")
 struct HistoryTests {
-  @Test("are made an hour after the last one if something changed, and not otherwise")
+  @Test("Generations are made an hour after the last one if something changed, and not otherwise")
   func made() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -62,7 +62,7 @@ struct HistoryTests {
     #expect(later.keepWholeHistory().count == 4)
   }
 
-  @Test("are thinned, and their leftovers overwritten, whatever names are in the folder")
+  @Test("Generations are thinned, and their leftovers overwritten, whatever names are in the folder")
   func leftovers() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -82,7 +82,7 @@ struct HistoryTests {
     #expect(namesInFolder(again.generations) == made.map(\.name))
   }
 
-  @Test("are private, leave no other files, and are not made behind a locked screen or of a damaged vault")
+  @Test("Generations are private, leave no other files, and are not made while locked or of a damaged vault")
   func conditions() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -102,7 +102,7 @@ struct HistoryTests {
     #expect(vault.keepWholeHistory().count == 1)
   }
 
-  @Test("have every item that was written during the copy, and none that was deleted during it")
+  @Test("Generations have every item that was written during the copy, and none that was deleted during it")
   func copiedMeanwhile() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -135,7 +135,7 @@ struct HistoryTests {
     #expect(past == present)
   }
 
-  @Test("end with a change of keys, except one that has only the new keys")
+  @Test("Generations end with a change of keys, except one that has only the new keys")
   func rotation() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -193,7 +193,7 @@ struct HistoryTests {
     #expect(again.changed == 0)
   }
 
-  @Test("move with the vault when it is set aside")
+  @Test("Generations move with the vault when it is set aside")
   func aside() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -205,7 +205,7 @@ struct HistoryTests {
     #expect(vault.history.generations == [])
   }
 
-  @Test("are removed when they are switched off, and leave space on the disk for the programs' items")
+  @Test("Generations are removed when they are switched off, and leave space on the disk for the programs' items")
   func switchedOff() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -240,7 +240,7 @@ struct HistoryThinningTests {
     return all.filter { !gone.contains($0) }.map(\.number)
   }
 
-  @Test("keeps the hours of a day, the days of a week and the weeks of a month")
+  @Test("The thinning of generations keeps the hours of a day, the days of a week and the weeks of a month")
   func usual() {
     var present: [PastGeneration] = []
     for number in 1...(24 * 60) {
@@ -267,7 +267,7 @@ struct HistoryThinningTests {
     #expect(kept(Array(all.suffix(1)), at: later, expiring: 9) == [4])
   }
 
-  @Test("loses nothing to a clock that jumps in either direction")
+  @Test("The thinning of generations loses nothing to a clock that jumps in either direction")
   func jumps() {
     let usual = (0..<10).map { Self.start + $0 * Self.hour }
     for jump in [0, 3600, Self.start + 10 * 365 * 24 * Self.hour] {
@@ -279,7 +279,7 @@ struct HistoryThinningTests {
     }
   }
 
-  @Test("keeps within the size, but always keeps the newest")
+  @Test("The thinning of generations keeps within the size, but always keeps the newest")
   func size() {
     var policy = HistoryPolicy()
     policy.size = 3500
@@ -292,7 +292,7 @@ struct HistoryThinningTests {
     #expect(HistoryPolicy.defaultSize(of: 1000) == 64 << 20 && HistoryPolicy.defaultSize(of: 100 << 20) == 800 << 20)
   }
 
-  @Test("recognises its own files by their names only")
+  @Test("The thinning recognises its own files by their names only")
   func names() {
     let one = PastGeneration(number: 7, time: 12345, epoch: 2, size: 9)
     #expect(PastGeneration(name: one.name, size: 9) == one)
@@ -306,7 +306,7 @@ struct HistoryThinningTests {
 
 @Suite("Settings of generations")
 struct HistorySettingsTests {
-  @Test("say how much is kept, and nothing else")
+  @Test("Settings of generations say how much is kept, and nothing else")
   func policies() throws {
     func policy(_ text: String) throws -> HistoryPolicy {
       try HistorySettings.policy(Array(text.utf8), path: "history.yaml")
@@ -322,7 +322,7 @@ struct HistorySettingsTests {
     }
   }
 
-  @Test("are read only from the user's own file")
+  @Test("Settings of generations are read only from the user's own file")
   func files() throws {
     let home = try Home()
     let path = HistorySettings.path(home: home.path)

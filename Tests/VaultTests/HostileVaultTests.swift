@@ -14,7 +14,7 @@ struct HostileVaultTests {
     [0, 0, HostileVault.statements + kind, UInt8(page - 1)] + rest
   }
 
-  @Test("returns no secret of another item, and lacks none silently, whichever page is reversed")
+  @Test("A wrong database returns no secret of another item, and lacks none silently, whichever page is reversed")
   func reversed() throws {
     let vault = HostileVault()
     let few = ["sqlite_autoindex_item_1", "item_collection", "token"]
@@ -23,7 +23,7 @@ struct HostileVaultTests {
     }
   }
 
-  @Test("is checked before a generation is restored into it")
+  @Test("A wrong database that SQLite accepts is checked before a generation is restored into it")
   func restored() throws {
     let home = try Home()
     do {
@@ -45,7 +45,7 @@ struct HostileVaultTests {
 
   /// SQLite trusts an index's order. In an unordered index, a search for a missing value ends at another entry, and SQLite returns
   /// that entry.
-  @Test("leads to no other item, collection or protection through an unordered index")
+  @Test("An unordered index leads to no other item, collection or protection")
   func disorder() throws {
     let specimen = try Specimen()
     for index in ["sqlite_autoindex_item_1", "item_collection", "item_class_key", "token", "token_item", "alias"] {
@@ -107,7 +107,7 @@ struct HostileVaultTests {
     "token_item", "alias", "access_log",
   ]
 
-  @Test("returns rows without end, and costs a salvage no more than a whole one")
+  @Test("A wrong database returns rows without end, and costs a salvage no more than a whole database")
   func endless() throws {
     let patient = try Patient()
     for tree in Self.trees {
@@ -145,7 +145,7 @@ struct HostileVaultTests {
     return before - budget.left
   }
 
-  @Test("has no more rows read into memory than there are, before it is verified")
+  @Test("A wrong database has no more rows read into memory than there are, before it is verified")
   func rowsWithoutEnd() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -182,7 +182,7 @@ struct HostileVaultTests {
     }
   }
 
-  @Test("costs several connections together no more work than their budget")
+  @Test("A wrong database costs several connections together no more work than their budget")
   func budget() throws {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
     let budget = WorkBudget(operations: 1 << 20)

@@ -15,7 +15,7 @@ struct ItemTests {
     vault = try home.unlocked()
   }
 
-  @Test("are created, read, changed and deleted in every class", arguments: AccessibilityClass.allCases)
+  @Test("Items are created, read, changed and deleted in every class", arguments: AccessibilityClass.allCases)
   func everyClass(_ accessibility: AccessibilityClass) throws {
     let id = try vault.add(["service": "mail", "user": "ann"], "first", accessibility, label: "Mail")
     #expect(try vault.secretText(id) == "first")
@@ -47,7 +47,7 @@ struct ItemTests {
     #expect(try vault.reader.itemCount() == 0)
   }
 
-  @Test("keep the times of their source, but none that is later than now")
+  @Test("Items keep the times of their source, but none that is later than now")
   func timesOfAnotherPlace() throws {
     func times(_ given: ItemTimes) throws -> [UInt64] {
       let metadata = ItemMetadata(label: "", attributes: [:], contentType: "")
@@ -66,7 +66,7 @@ struct ItemTests {
     }
   }
 
-  @Test("are found by their last change, the newest first, and within a second the higher number first")
+  @Test("Items are found by their last change, the newest first, and within a second the higher number first")
   func newestFirst() throws {
     func add(_ number: Int, _ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
@@ -86,7 +86,7 @@ struct ItemTests {
     for terms in everywhere { #expect(try order(terms).first == made[1]) }
   }
 
-  @Test("if several have the same attributes, the last changed one is replaced")
+  @Test("If several items have the same attributes, the last changed one is replaced")
   func newestIsReplaced() throws {
     func add(_ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
@@ -99,7 +99,7 @@ struct ItemTests {
     #expect(try vault.secretBytes(older) == [1])
   }
 
-  @Test("are found by all of the attributes, however many items have each of them")
+  @Test("Items are found by all of the attributes, however many items have each of them")
   func manyWithTheSame() throws {
     var made: [Int64] = []
     for number in 0..<90 {
@@ -128,7 +128,7 @@ struct ItemTests {
     }
   }
 
-  @Test("move from every class to every other with their secret", arguments: AccessibilityClass.allCases)
+  @Test("Items move from every class to every other with their secret", arguments: AccessibilityClass.allCases)
   func classChange(_ from: AccessibilityClass) throws {
     for to in AccessibilityClass.allCases {
       let id = try vault.add(["to": to.name], "moved", from)
@@ -141,7 +141,7 @@ struct ItemTests {
     }
   }
 
-  @Test("are replaced only by exactly the same attributes, and keep their class unless one is named")
+  @Test("Items are replaced only by exactly the same attributes, and keep their class unless one is named")
   func replacing() throws {
     let id = try vault.add(["a": "1", "b": "2"], "old", .afterFirstUnlock)
     let more = try vault.add(["a": "1", "b": "2", "c": "3"], "more", nil, replacing: true)
@@ -167,7 +167,7 @@ struct ItemTests {
     }
   }
 
-  @Test("of another collection are not replaced")
+  @Test("Items of another collection are not replaced")
   func replacingElsewhere() throws {
     let id = try vault.add(["a": "1"], "here")
     let second = try vault.collections.create(label: "Second")
@@ -176,14 +176,14 @@ struct ItemTests {
     #expect(try vault.secretText(id) == "here")
   }
 
-  @Test("without attributes are replaced by others without attributes")
+  @Test("Items without attributes are replaced by others without attributes")
   func replacingNothing() throws {
     let id = try vault.add([:], "one")
     _ = try vault.add(["a": "1"], "two")
     #expect(try vault.add([:], Array("three".utf8), replacing: true) == (id, false))
   }
 
-  @Test("are found by any part of their attributes, the oldest first")
+  @Test("Items are found by any part of their attributes, the oldest first")
   func supersets() throws {
     let one = try vault.add(["app": "x", "user": "ann", "n": "1"], "1")
     let two = try vault.add(["app": "x", "user": "bob", "n": "2"], "2", .always)
@@ -200,7 +200,7 @@ struct ItemTests {
     #expect(try vault.ids([:]) == [one, two, three])
   }
 
-  @Test("are found by a search without attributes, the newest first, over all collections")
+  @Test("Items are found by a search without attributes, the newest first, over all collections")
   func everything() throws {
     let second = try vault.collections.create(label: "Second")
     let ids = try (0..<6).map { try vault.add(["n": "\($0)"], "s", in: $0 % 2 == 0 ? 1 : second) }
@@ -213,14 +213,14 @@ struct ItemTests {
     #expect(try vault.ids(["n": "1"], in: second) == [ids[1]])
   }
 
-  @Test("keep any secret", arguments: [0, 1, 59, 60, 61, 64, 4096, 16 << 20])
+  @Test("Items keep any secret", arguments: [0, 1, 59, 60, 61, 64, 4096, 16 << 20])
   func secretSizes(_ size: Int) throws {
     let secret = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 131) }
     let id = try vault.add(["n": "1"], secret).id
     #expect(try vault.secretBytes(id) == secret)
   }
 
-  @Test("refuse a secret above the limit")
+  @Test("Items refuse a secret above the limit")
   func tooLarge() throws {
     let large = try SecureBytes(count: SealedItem.secretLimit + 1)
     #expect(throws: VaultError.tooLarge) {
@@ -231,7 +231,7 @@ struct ItemTests {
     #expect(try vault.reader.itemCount() == 0)
   }
 
-  @Test("keep a mebibyte of attributes")
+  @Test("Items keep a mebibyte of attributes")
   func largeAttributes() throws {
     var attributes = ["huge": String(repeating: "é", count: 1 << 19)]
     for number in 0..<500 { attributes["name-\(number)"] = "value-\(number)" }
@@ -243,7 +243,7 @@ struct ItemTests {
   }
 
   @Test(
-    "keep every byte of unicode and NUL",
+    "Items keep every byte of unicode and NUL",
     arguments: ["", "\0", "a\0b", "пароль", "🔑👩‍👩‍👧", "e\u{301}", "\u{e9}", "\u{feff}x", "line\r\nline"])
   func unicode(_ text: String) throws {
     let id = try vault.add(["name": text, text: "value"], text, label: text)
@@ -254,7 +254,7 @@ struct ItemTests {
     #expect(try vault.ids([text: "value"]) == [id])
   }
 
-  @Test("with equal-looking but different values are different items")
+  @Test("Items with equal-looking but different values are different items")
   func normalization() throws {
     let composed = try vault.add(["user": "\u{e9}"], "composed")
     let decomposed = try vault.add(["user": "e\u{301}"], Array("decomposed".utf8), replacing: true)
@@ -263,7 +263,7 @@ struct ItemTests {
     #expect(try vault.ids(["user": "e\u{301}"]) == [decomposed.id])
   }
 
-  @Test("never get the number of a deleted item, even after a restart")
+  @Test("Items never get the number of a deleted item, even after a restart")
   func numbers() throws {
     let home = try Home()
     func fill() throws -> [Int64] {
@@ -282,7 +282,7 @@ struct ItemTests {
     #expect(try vault.collections.create(label: "y") > collection)
   }
 
-  @Test("of a missing collection or with an unused number are errors")
+  @Test("A missing collection and an unused number of an item are errors")
   func missing() throws {
     #expect(throws: VaultError.noSuchCollection) { try vault.add(["a": "1"], "s", in: 99) }
     #expect(throws: VaultError.noSuchCollection) { try vault.reader.items(in: 99) }
@@ -293,7 +293,7 @@ struct ItemTests {
     #expect(try vault.reader.collection(ofItem: .min) == nil)
   }
 
-  @Test("keep the time of their creation, and get a new time when they change")
+  @Test("Items keep the time of their creation, and get a new time when they change")
   func times() throws {
     let id = try vault.add(["a": "1"], "s")
     let made = try vault.reader.info(ofItem: id)
@@ -303,7 +303,7 @@ struct ItemTests {
     #expect(changed.created == made.created && changed.modified >= made.modified)
   }
 
-  @Test("in a vault in memory that replaces another get none of its numbers")
+  @Test("Items in a vault in memory that replaces another get none of its numbers")
   func numbersInMemory() throws {
     let first = try Vault(inMemoryWithLabel: "Session")
     #expect(try first.reader.lastItem() == 0)
@@ -318,7 +318,7 @@ struct ItemTests {
     #expect(throws: VaultError.noSuchItem) { try second.secretText(1) }
   }
 
-  @Test("that are larger than a vault allows are refused, and the former item stays")
+  @Test("Items that are larger than a vault allows are refused, and the former item stays")
   func beyondTheLimits() throws {
     let id = try vault.add(["a": "1"], "s", label: "l")
     func metadata(_ attributes: [String: String], type: String = "text/plain") -> ItemMetadata {
@@ -356,7 +356,7 @@ struct ItemTests {
     #expect(try vault.reader.secret(ofItem: id).contentType.utf8.count == 65535)
   }
 
-  @Test("never get a version older than the one before, whatever the clock says")
+  @Test("Items never get a version older than the one before, whatever the clock says")
   func clockSetBack() throws {
     let id = try vault.add(["n": "1"], "before")
     let row = try #require(try vault.database.ready().item(id))

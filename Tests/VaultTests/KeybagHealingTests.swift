@@ -34,7 +34,7 @@ struct KeybagHealingTests {
     return nil
   }
 
-  @Test("heals when the vault is checked, and the report appears once")
+  @Test("A damaged keybag heals when the vault is checked, and the report appears once")
   func heals() throws {
     for bytes in [nil, [], Array(home.keybag.encoded.prefix(300)), [UInt8](repeating: 0, count: 4096)] as [[UInt8]?] {
       let copy = try Home(copying: home)
@@ -53,7 +53,7 @@ struct KeybagHealingTests {
     }
   }
 
-  @Test("heals during a session, and the next request reports it")
+  @Test("A damaged keybag heals during a session, and the next request reports it")
   func inSession() throws {
     let vault = try home.unlocked()
     let told = ToldVault()
@@ -68,7 +68,7 @@ struct KeybagHealingTests {
     #expect(vault.keybagHealing == nil)
   }
 
-  @Test("is reported in the next session if it heals before any login")
+  @Test("A damaged keybag is reported in the next session if it heals before any login")
   func beforeLogin() throws {
     home.remove("keybag")
     let vault = home.vault()
@@ -80,7 +80,7 @@ struct KeybagHealingTests {
     #expect(vault.keybagHealing == nil)
   }
 
-  @Test("of another vault gives way to the database's keybag, whatever the state of the database")
+  @Test("A keybag of another vault gives way to the database's keybag, whatever the state of the database")
   func anotherVaults() throws {
     let other = try Home()
     _ = try other.unlocked()
@@ -113,14 +113,14 @@ struct KeybagHealingTests {
     #expect(whole.vault().keybagHealing == nil && asides(whole) == [])
   }
 
-  @Test("and a missing database heal together")
+  @Test("A damaged keybag and a missing database heal together")
   func both() throws {
     let copy = try Home(copying: home)
     for name in copy.names where name.hasPrefix("vault.db") || name == "keybag" { copy.remove(name) }
     #expect(try complaint(copy) == nil)
   }
 
-  @Test("older than the newest one is used as it is, and is reported if its generation is remembered")
+  @Test("A keybag older than the newest one is used as it is, and reported if its generation is remembered")
   func older() throws {
     let device = StandInDevice(seed: 5)
     device.memory = StandInMemory()
@@ -149,7 +149,7 @@ struct KeybagHealingTests {
     #expect(healed.keybagHealing != nil && healed.olderFiles.found == .keybag)
   }
 
-  @Test("heals as a whole or not at all, before whichever file operation a kill or a power cut comes")
+  @Test("A keybag heals as a whole or not at all, before whichever file operation a kill or a power cut comes")
   func killed() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let damaged = Array(home.keybag.encoded.reversed())
@@ -180,7 +180,7 @@ struct KeybagHealingTests {
     #expect(points >= 4)
   }
 
-  @Test("is never lost together with its copy, and the copy never differs, wherever a replacement is cut off")
+  @Test("A keybag is never lost together with its copy, and the copy never differs, wherever a replacement ends")
   func replaced() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     var points = 0

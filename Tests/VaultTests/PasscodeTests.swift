@@ -85,7 +85,7 @@ struct PasscodeTests {
     for id in others { _ = try back.reader.secret(ofItem: id) }
   }
 
-  @Test("goes on after an interruption, and there may be such items again", arguments: Kept.allCases)
+  @Test("The end of the password goes on after an interruption, and such items may return", arguments: Kept.allCases)
   func interrupted(_ kept: Kept) throws {
     let (doomed, others) = try {
       let (vault, doomed, others) = try filled(kept)
@@ -115,7 +115,7 @@ struct PasscodeTests {
     return again
   }
 
-  @Test("destroys nothing if the device cannot be asked")
+  @Test("The end of the login's password destroys nothing if the device cannot be asked")
   func unavailable() throws {
     let (vault, doomed, _) = try filled(.service)
     service.failure = .unavailable(.device(.silent))
@@ -127,7 +127,7 @@ struct PasscodeTests {
   enum Loss: CaseIterable { case missing, unreadable, damaged }
 
   /// Removing the database for a moment does not save its items.
-  @Test("does not wait for a database", arguments: Kept.allCases, Loss.allCases)
+  @Test("The end of the login's password does not wait for a database", arguments: Kept.allCases, Loss.allCases)
   func withoutDatabase(_ kept: Kept, _ loss: Loss) throws {
     let (copy, doomed, others) = try {
       let (vault, doomed, others) = try filled(kept)
@@ -164,7 +164,7 @@ struct PasscodeTests {
     #expect(vault.passcode.mayHaveItems)
   }
 
-  @Test("leaves a key in a file alone if the database does not know it: it may be another device's")
+  @Test("The password's end leaves a file's key alone if the database does not know it: it may be another device's")
   func ofOther() throws {
     do { try filled(.file).vault.settleWhole() }
     let elsewhere = home.vault(on: Home.otherMachine)

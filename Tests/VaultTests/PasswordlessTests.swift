@@ -30,7 +30,7 @@ struct PasswordlessTests {
   }
 
   /// Makes the keybag unwritable, as on a disk that is full or read-only.
-  @Test("opens even if its protector cannot follow the device key")
+  @Test("A vault without a password opens even if its protector cannot follow the device key")
   func stays() throws {
     do {
       let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -50,7 +50,7 @@ struct PasswordlessTests {
     }
   }
 
-  @Test("gets its database if the keybag awaits one, and a database that is missing later is a loss")
+  @Test("The vault gets its database if the keybag awaits one, and a database that is missing later is a loss")
   func awaiting() throws {
     let home = try Home()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -71,7 +71,7 @@ struct PasswordlessTests {
     #expect(throws: VaultError.self) { try vault.openByDevice() }
   }
 
-  @Test("gets its database with the first password if the keybag still awaits one")
+  @Test("A vault without a password gets its database with the first password if the keybag still awaits one")
   func awaitingPassword() throws {
     let home = try Home()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -92,7 +92,7 @@ struct PasswordlessTests {
     _ = try vault.add(["a": "b"], "secret")
   }
 
-  @Test("has no keys of the classes that need a password, even after a change of keys")
+  @Test("A vault without a password has no keys of the classes that need a password, even after a change of keys")
   func noPasscode() throws {
     let vault = vault()
     try vault.openByDevice()

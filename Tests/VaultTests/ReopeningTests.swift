@@ -22,7 +22,7 @@ struct ReopeningTests {
     return ids
   }
 
-  @Test("have every acknowledged change")
+  @Test("The files in a new process have every acknowledged change")
   func everything() throws {
     let ids = try fill()
     do {
@@ -45,7 +45,7 @@ struct ReopeningTests {
     }
   }
 
-  @Test("find items before the first unlock, and say that they are locked")
+  @Test("The files in a new process find items before the first unlock, and say that they are locked")
   func sealedSearch() throws {
     let ids = try fill()
     let vault = home.vault()
@@ -106,7 +106,7 @@ struct ReopeningTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("without a machine identity do not open items that are bound to it, and are searched only after the unlock")
+  @Test("Without a machine identity the files open no items bound to it, and are searched only after the unlock")
   func noIdentity() throws {
     let ids = try fill()
     let vault = home.vault(on: nil)
@@ -121,7 +121,7 @@ struct ReopeningTests {
     #expect(throws: VaultError.self) { try vault.ids(["mark": "first"]) }
   }
 
-  @Test("tell a second process that the first has them, and do not disturb the first")
+  @Test("The files in a new process tell a second process that the first has them, and do not disturb the first")
   func twoAtOnce() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")

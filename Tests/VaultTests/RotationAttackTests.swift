@@ -34,7 +34,7 @@ struct RotationAttackTests {
   init() throws { home = try Home() }
 
   @Test(
-    "do not convert a class that depends on former keys, because a holder of those could have put it back",
+    "New keys do not convert a class that depends on former keys: a holder of those could have put it back",
     arguments: [(.whenUnlocked, false), (.afterFirstUnlock, false), (.afterFirstUnlock, true)]
       as [(AccessibilityClass, Bool)])
   func plantedClass(_ accessibility: AccessibilityClass, withoutNewest: Bool) throws {
@@ -74,7 +74,7 @@ struct RotationAttackTests {
     #expect(vault.rotation.neededEpoch == 2)
   }
 
-  @Test("accept no public key that only former keys vouch for")
+  @Test("New keys accept no public key that only former keys vouch for")
   func plantedPublicKey() throws {
     let keys: Rotated
     do {
@@ -108,7 +108,7 @@ struct RotationAttackTests {
     #expect(throws: VaultError.self) { try home.unlock(vault, try home.keys(), opening: .session) }
   }
 
-  @Test("bring back nothing that depended on an erased secret")
+  @Test("New keys bring back nothing that depended on an erased secret")
   func erasedMeanwhile() throws {
     let service = StandInDevice(seed: 3)
     func vault() -> Vault {

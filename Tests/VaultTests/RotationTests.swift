@@ -158,7 +158,7 @@ struct RotationTests {
   }
 
   @Test(
-    "that only the keybag has are used at the next unlock that also unlocks the screen")
+    "New keys that only the keybag has are used at the next unlock that also unlocks the screen")
   func interrupted() throws {
     let ids: [AccessibilityClass: Int64]
     do {
@@ -183,7 +183,7 @@ struct RotationTests {
     #expect(try vault.secretText(early) == "early")
   }
 
-  @Test("wait for items that were stored behind the locked screen, whose tags depend on the former keys")
+  @Test("New keys wait for items that were stored behind the locked screen, whose tags depend on the former keys")
   func storedWhileLocked() throws {
     let id: Int64
     do {
@@ -206,7 +206,7 @@ struct RotationTests {
     #expect(try again.reader.info(ofItem: id).metadata?.label == "renamed")
   }
 
-  @Test("reach a locked collection when it is unlocked, and until then its former keys stay")
+  @Test("New keys reach a locked collection when it is unlocked, and until then its former keys stay")
   func closed() throws {
     let key = try Key.random()
     let collection: Int64
@@ -251,7 +251,7 @@ struct RotationTests {
     try expect(again, ids)
   }
 
-  @Test("reach another device's items on that device, and until then the former keys stay")
+  @Test("New keys reach another device's items on that device, and until then the former keys stay")
   func otherDevice() throws {
     let here: [AccessibilityClass: Int64]
     do { here = try fill(try home.unlocked()) }
@@ -293,7 +293,7 @@ struct RotationTests {
     try expect(try home.reopened(on: Home.otherMachine), there)
   }
 
-  @Test("do not wait for another device's deleted items, and the other device's classes are not damage")
+  @Test("New keys do not wait for another device's deleted items, and the other device's classes are not damage")
   func otherDeviceWithoutItems() throws {
     let here: [AccessibilityClass: Int64]
     do { here = try fill(try home.unlocked()) }
@@ -311,7 +311,7 @@ struct RotationTests {
     try expect(vault, ids)
   }
 
-  @Test("are not begun if the vault is locked or not yet checked as a whole")
+  @Test("New keys are not begun if the vault is locked or not yet checked as a whole")
   func refused() throws {
     let vault = try home.unlocked()
     #expect(throws: VaultError.unavailable(.vault(.stillChecked))) {
@@ -323,7 +323,7 @@ struct RotationTests {
     #expect(throws: VaultError.isLocked) { try vault.rotation.checkMayBegin() }
   }
 
-  @Test("let other requests run between small steps, and items that are written meanwhile get the newest keys")
+  @Test("New keys let other requests run between small steps, and items written meanwhile get the newest keys")
   func steps() throws {
     var ids: [Int64] = []
     do {
@@ -350,7 +350,7 @@ struct RotationTests {
     #expect(try again.secretText(ids[10]) == "10")
   }
 
-  @Test("that a stranger's keybag brings open nothing")
+  @Test("New keys that a stranger's keybag brings open nothing")
   func strangers() throws {
     let vault = try home.unlocked()
     vault.verifyToEnd()

@@ -55,7 +55,7 @@ struct SecrecyTests {
     }
   }
 
-  @Test("the sizes of short secrets and labels do not show")
+  @Test("The files do not show the sizes of short secrets and labels")
   func padding() throws {
     let vault = try home.unlocked()
     let store = try #require(vault.database.store)
@@ -68,7 +68,7 @@ struct SecrecyTests {
     #expect(sizes.count == 1)
   }
 
-  @Test("the ciphertext of a deleted, replaced or reclassified item is gone once the log was emptied")
+  @Test("The files lose the ciphertext of a deleted, replaced or reclassified item once the log was emptied")
   func deleted() throws {
     let vault = try home.unlocked()
     let store = try #require(vault.database.store)

@@ -75,7 +75,7 @@ struct SessionKeyTests {
     #expect(!vault.isUnlocked)
   }
 
-  @Test("opens the classes that are readable after the first unlock, and the password opens the others")
+  @Test("Tier key C opens the classes that are readable after the first unlock, and the password opens the others")
   func opens() throws {
     let ids: [AccessibilityClass: Int64]
     do {
@@ -106,7 +106,7 @@ struct SessionKeyTests {
     }
   }
 
-  @Test("of another vault, another epoch or another key is not believed, and opens nothing")
+  @Test("Tier key C of another vault, another epoch or another key is not believed, and opens nothing")
   func foreign() throws {
     do { _ = try fill(try home.unlocked()) }
     let vault = try admitting()
@@ -128,7 +128,7 @@ struct SessionKeyTests {
     #expect(error { try forged.unlock(try other.sessionKey()) } != nil && !forged.hasKey(.afterFirstUnlock))
   }
 
-  @Test("does not open a database that belongs to another commitment in the keybag")
+  @Test("Tier key C alone does not open a database that belongs to another commitment in the keybag")
   func altered() throws {
     do { _ = try fill(try home.unlocked()) }
     // Somebody who can write the files can make the keybag commit to another key. The database does not follow.
@@ -147,7 +147,7 @@ struct SessionKeyTests {
     #expect(!vault.hasKey(.afterFirstUnlock))
   }
 
-  @Test("creates nothing")
+  @Test("Tier key C alone creates nothing")
   func creating() throws {
     let vault = try admitting()
     let session = try home.sessionKey()
@@ -158,7 +158,7 @@ struct SessionKeyTests {
     #expect(home.names == ["keybag", "keybag.copy", "keybag.lock"])
   }
 
-  @Test("leaves collections locked that have an explicit lock or a passphrase")
+  @Test("Tier key C alone leaves collections locked that have an explicit lock or a passphrase")
   func closed() throws {
     let marked: Int64
     let item: Int64
@@ -176,7 +176,7 @@ struct SessionKeyTests {
     #expect(try vault.secretText(item) == "marked")
   }
 
-  @Test("does not report how new the files are, because nothing has proved the keybag genuine")
+  @Test("Tier key C alone does not report how new the files are, because nothing has proved the keybag genuine")
   func generations() throws {
     let device = StandInDevice(seed: 1)
     let memory = StandInMemory()
@@ -196,7 +196,7 @@ struct SessionKeyTests {
     #expect(memory.known != known && opened.olderFiles.found == [])
   }
 
-  @Test("reports an older copy that was put back, once, and does not have it remembered")
+  @Test("Tier key C alone reports an older copy that was put back, once, and does not have it remembered")
   func olderCopies() throws {
     let device = StandInDevice(seed: 1)
     let memory = StandInMemory()
@@ -254,7 +254,7 @@ struct SessionKeyTests {
     #expect(told.older.count == 1 && opened.olderFiles.found == [])
   }
 
-  @Test("is not believed if the keybag has no protector for it, whatever newest epoch somebody gave the keybag")
+  @Test("Tier key C is not believed if the keybag has no protector for it, whatever newest epoch the keybag names")
   func forged() throws {
     do { _ = try fill(try home.unlocked()) }
     #expect(try !home.vault().recognises(try home.sessionKey()))
@@ -292,7 +292,7 @@ struct SessionKeyTests {
 
   // MARK: new keys
 
-  @Test("opens with new keys as well, once the change is complete")
+  @Test("Tier key C alone opens with new keys as well, once the change is complete")
   func rotated() throws {
     let ids: [AccessibilityClass: Int64]
     do {
@@ -306,7 +306,7 @@ struct SessionKeyTests {
     try expectSessionOnly(vault, ids)
   }
 
-  @Test("waits for the password if the keybag has new keys that the database lacks")
+  @Test("Tier key C alone waits for the password if the keybag has new keys that the database lacks")
   func begun() throws {
     let ids: [AccessibilityClass: Int64]
     do { ids = try fill(try home.unlocked()) }
@@ -321,7 +321,7 @@ struct SessionKeyTests {
     for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
   }
 
-  @Test("opens the classes that depend on it during a change of keys, drops no former keys, and calls nothing damaged")
+  @Test("Tier key C opens its classes during a change of keys, drops no former keys, and calls nothing damaged")
   func underWay() throws {
     let ids: [AccessibilityClass: Int64]
     let closed: Int64
@@ -375,7 +375,7 @@ struct SessionKeyTests {
     #expect(entries.map(\.event?.label) == ["after", "before"])
   }
 
-  @Test("leaves the classes that depend on former keys to the password, one by one")
+  @Test("Tier key C alone leaves the classes that depend on former keys to the password, one by one")
   func former() throws {
     let device: Int64
     let ids: [AccessibilityClass: Int64]

@@ -149,7 +149,7 @@ struct StateTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("of collections says whether they are locked", arguments: Openness.allCases)
+  @Test("The table of collections says whether they are locked", arguments: Openness.allCases)
   func collections(_ state: Openness) throws {
     do { _ = try home.unlocked() }
     let vault = try vault(state)
@@ -165,7 +165,7 @@ struct StateTests {
     #expect(try vault.collections.alias("nothing") == nil)
   }
 
-  @Test("does not open with another vault's keys")
+  @Test("The vault does not open with another vault's keys")
   func otherKeys() throws {
     do {
       let vault = try home.unlocked()

@@ -32,7 +32,7 @@ struct TextSearchTests {
     return (all, unread, steps)
   }
 
-  @Test("finds labels and values by parts, in small or capital letters, but no names of attributes")
+  @Test("A text search finds labels and values by parts, in small or capital letters, but no names of attributes")
   func words() throws {
     let made = try add(3) { ["Bank account", "Größe", "Mail"][$0] }
     #expect(try found().items == made.reversed())
@@ -44,7 +44,7 @@ struct TextSearchTests {
     #expect(try found("bankaccount").items == [])
   }
 
-  @Test("goes through the pages once, whatever changes between them", arguments: [[], ["mail"]])
+  @Test("A text search goes through the pages once, whatever changes between them", arguments: [[], ["mail"]])
   func changes(_ words: [String]) throws {
     let made = try add(40)
     var deleted = 0
@@ -60,7 +60,7 @@ struct TextSearchTests {
     #expect(pages.steps == 6)
   }
 
-  @Test("opens a bounded number of items in a step, and few of those that it knows")
+  @Test("A text search opens a bounded number of items in a step, and few of those that it knows")
   func bounded() throws {
     let made = try add(700) { $0 == 3 ? "needle" : "hay" }
     let first = try found("needle")
@@ -72,7 +72,7 @@ struct TextSearchTests {
     #expect(try found("needle").steps == 1)
   }
 
-  @Test("knows an item by its present text")
+  @Test("A text search knows an item by its present text")
   func rewritten() throws {
     let made = try add(2)
     #expect(try found("bank").items == [])
@@ -82,7 +82,7 @@ struct TextSearchTests {
     #expect(try found("bank").items == [])
   }
 
-  @Test("says how many items have unreadable labels, and a lock erases the texts that it knew")
+  @Test("A text search says how many items have unreadable labels, and a lock erases the texts that it knew")
   func locked() throws {
     _ = try add(1)
     let passcode = try vault.add(["n": "p"], "secret", .whenPasscodeSetThisDeviceOnly, label: "Hidden mail")

@@ -5,8 +5,9 @@
 // at a time. ``Question`` names what is asked, ``PromptSubject`` how the person sees it, and
 // ``PromptTicket`` one client's place in the queue. ``Caller`` is the program that caused a question.
 //
-// The queue starts no program and opens no vault. The queue's owner does both as the ``PromptQueueDelegate``. `latchkey-prompt`
-// then connects, takes the prompt by its number, and tells how it ended. The daemon's VaultPrompts is that owner.
+// The queue starts no program and opens no vault. The queue's owner does both as the
+// ``PromptQueueDelegate``. `latchkey-prompt` then connects, takes the prompt by its number, and
+// tells how it ended. The daemon's VaultPrompts is that owner.
 //
 // The module promises that an answer counts only for the subject that was shown, and for the clients that waited for it. Nobody
 // is asked while a screen locker is up. A question that needs no answer any more is withdrawn before a person sees it, or in the
