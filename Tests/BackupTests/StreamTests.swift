@@ -23,7 +23,7 @@ struct StreamTests {
   @Test("A record may end with a chunk, or one byte before or after it", arguments: 0..<4)
   func edges(_ offset: Int) throws {
     let (_, small) = try SpecimenBackup.make(sizes: [0])
-    // The space that the other records leave in one chunk.
+    // The space that is left in a chunk after the other records.
     let room = BackupWriter.chunkLimit - (small.reduce(0) { $0 + $1.count - 4 - SecretStream.overhead })
     for size in [room - 2 + offset] + (0..<30).map({ room - 30 + $0 }) {
       let (header, chunks) = try SpecimenBackup.make(sizes: [size])
@@ -81,7 +81,7 @@ struct StreamTests {
     let (header, chunks) = try SpecimenBackup.make(sizes: [1])
     let (other, _) = try SpecimenBackup.make(sizes: [1])
     #expect(throws: BackupError.damagedChunk(1)) { try SpecimenBackup.read(other, chunks) }
-    // Each change has a check sum that fits: id, time, salt, passes, memory, commitment.
+    // Each changed header has a valid check sum: id, time, salt, passes, memory, commitment.
     for offset in [12, 28, 36, 52, 59, 64] {
       var bent = header
       bent[offset] ^= 4
@@ -115,7 +115,7 @@ struct RecordTests {
     while !writer.wantsRecord, writer.chunk(flushing: true) != nil {}
   }
 
-  @Test("An item needs its collection, and every record needs a beginning")
+  @Test("An item needs a collection before it, and every record needs the backup's beginning")
   func order() throws {
     #expect(
       try outcome { $0.put(.collection(SpecimenBackup.collection)) } == .malformed(.backup(.outOfOrder)))

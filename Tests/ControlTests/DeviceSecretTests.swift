@@ -20,7 +20,7 @@ import Testing
   /// The message that the daemon reads; nil if it is malformed.
   private func read(_ packet: [UInt8]) -> DeviceSecretRequest? { Reading.message(packet) }
 
-  /// The same for the other request.
+  /// The removal that the daemon reads; nil if it is malformed.
   private func removal(_ packet: [UInt8]) -> Bool? {
     Reading.message(packet, DestroyPasscodeItems.self)?.passwordRemoved
   }

@@ -69,7 +69,7 @@ import Testing
   @Test func theAnswerToAnotherMessageIsNone() {
     #expect(LockVault.read(CheckMayRotate.packet(answering: Done())) == nil)
     #expect(ClearAccessLog.read(DestroyPasscodeItems.packet(answering: 1)) == nil)
-    // These two messages share the number of their answer, by which the answer is recognised.
+    // Both messages have the same answer number, and a client recognises the answer by that number.
     #expect(NoteSlowPassword.read(NoteOtherPassword.packet(answering: Done())) != nil)
   }
 

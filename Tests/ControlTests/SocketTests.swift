@@ -63,7 +63,7 @@ import Testing
 
   @Test func anOversizedPacketEndsTheConnection() throws {
     let pair = try connected()
-    // A chunk of a backup may be this long, but this packet is not one.
+    // A chunk of a backup may be this long, but this packet is no chunk.
     try pair.send([UInt8](repeating: 1, count: 20_000).span.bytes)
     try #require(pair.receive() == .malformed)
     try pair.send([UInt8](repeating: 1, count: ControlPacket.sizeLimit + 1).span.bytes)
@@ -117,7 +117,7 @@ import Testing
   @Test func aSecondListenerIsRefusedAndAnAbandonedSocketReplaced() throws {
     #expect(throws: PosixError("bind", code: EADDRINUSE)) { _ = try LocalSocket.listen(at: path) }
     let other = path + "2"
-    _ = try LocalSocket.listen(at: other)  // This socket is closed at once.
+    _ = try LocalSocket.listen(at: other)  // The socket is closed at once.
     // A child that another test has just forked may hold the socket until it executes its program.
     while isTaken(other) { usleep(1000) }
     let again = try LocalSocket.listen(at: other)

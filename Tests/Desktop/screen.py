@@ -45,7 +45,7 @@ class Screen(Display):
 
     def lock(self):
         """Locks the session."""
-        # xss-lock subscribes only after its start, so the test asks again until the locker is up.
+        # xss-lock subscribes some time after its start, so the test repeats the lock until the locker is up.
         asked = lambda: self.session.run("loginctl lock-session; sleep 0.2") and self.is_locked()
         eventually(asked, 15, "i3lock")
         eventually(lambda: self.account.status()["locker_up"], what="the locker's hint")

@@ -53,7 +53,7 @@ class Stopwatch:
         return {service for _, service in self.spans()}
 
     def assert_in_time(self):
-        """Checks that all logins and logouts since the start kept the limits, and that there were some."""
+        """Checks that all logins and logouts since the start kept the limits, and that there was at least one."""
         spans = self.spans()
         assert spans, "nobody logged in"
         for who, calls in spans.items():

@@ -59,7 +59,7 @@ def test_a_fresh_installation_is_well(alice):
         assert {"module", "programs", "pam.login", "pam.sshd", "pam.passwd", "pam.latchkey-unlock", "name", "unit.socket",
                 "unit.device", "memory.manager", "memory.daemon", "device-key", "home.folders", "locker", "prompts"} <= set(checks)
         text = session.run("latchkey doctor").stdout.splitlines()
-        # A check that passes may still have advice on further lines.
+        # A passed check may still have advice on further lines.
         said = [line for line in text if not line.startswith(" ")]
         assert len(said) == len(checks) and all(line.startswith("ok ") for line in said)
         sample = [line.strip() for line in SAMPLE if line.startswith("    ok ")]
@@ -116,7 +116,7 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             assert [line[4:] for line in SAMPLE[at : at + 2]] == said[(place := said.index(SAMPLE[at][4:])) : place + 2]
         status, checks = doctor(session)
         found = amiss(checks)
-        # Checks that depend on the broken part may be unknown meanwhile.
+        # Checks of parts that need the broken part may be unknown meanwhile.
         named = {check for check in found if checks[check]["state"] != "unknown"}
         assert status == TO_FIX and expected <= named, found
         # Lockers and other providers may be named too, if this machine has any.

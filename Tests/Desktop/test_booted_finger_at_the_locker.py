@@ -20,7 +20,7 @@ SECRET = "of the bank"
 
 @pytest.fixture
 def line(machine):
-    """The locker's file with the line that the command writes."""
+    """The locker's file, with the line of the command."""
     machine.path(FILE).write_text(TEXT)
     machine.root("latchkey", "switch", "--to", "latchkey", "--finger")
     yield

@@ -52,7 +52,7 @@ def store(session, words, passphrase=None):
 
 
 def read(session, question, *answers):
-    """A lookup that gets these answers until it asks no more. Returns whether it got the secret."""
+    """A lookup that gets these answers, one for each question. Returns whether it got the secret."""
     session.start(LOOKUP)
     for answer in answers:
         if session.terminal.expect([question, PROMPT]) == 1:
@@ -129,7 +129,7 @@ def test_wrong_answers_are_counted_apart_from_the_login(alice, session, service,
         for _ in range(4):
             if len(counted(*here)) < 3:
                 assert not read(session, question, *["wrong"] * 3)
-        # The service is closed: it asks nobody, not even a person who knows the right answer.
+        # The service is closed, so it asks nobody, not even a person who knows the answer.
         session.start(LOOKUP)
         done = session.finish()
         assert done.returncode == 1 and question not in done.stdout

@@ -90,7 +90,7 @@ def test_passwd_in_a_session(owner):
         talk(session.terminal, owner.password, NEW)
         assert session.finish().returncode == 0
         assert passwords(owner) == 2
-        # The session and its locker go on, and the locker proves the new password.
+        # The session and its locker go on. Later, an unlock of the locker proves the new password.
         assert session.lookup(app="one") == SECRET
         session.set_locked_hint(True)
         eventually(lambda: session.status()["state"] == "locked", what="the lock")

@@ -139,7 +139,7 @@ def test_a_wrong_password_is_refused_by_pam_unix(alice, session):
 
 
 def test_the_units_own_hardening_would_keep_pam_unix_from_any_password(alice, session):
-    """This is why a prompt's unit has no such hardening: a filter of system calls brings NoNewPrivileges with it."""
+    """A prompt's unit has no such hardening, because a filter of system calls also sets NoNewPrivileges."""
     folder = "~/.config/systemd/user/latchkey-prompt@.service.d"
     session.run(f"mkdir -p {folder}; printf '[Service]\\nSystemCallFilter=@system-service\\n' >{folder}/x.conf")
     session.run("systemctl --user daemon-reload")
@@ -305,7 +305,7 @@ def set_locked_hint(session, locked):
 
 
 def test_a_locker_comes_while_a_prompt_is_up(alice, session):
-    # Like a locker, this process is inside the session. It authenticates once the password comes.
+    # The process is inside the session, as a locker is. It authenticates once the password comes.
     session.run("mkfifo typed; (pamtester i3lock alice authenticate <typed >/dev/null 2>&1 &)")
     session.start(LOOKUP)
     session.expect(ASKED)

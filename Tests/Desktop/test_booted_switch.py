@@ -52,7 +52,7 @@ def keys(session):
 
 
 def first_keys(session):
-    """The keys in the agent once it has the user's key, which it reads after its start."""
+    """The agent's keys, once the agent has read the user's key after its start."""
     eventually(lambda: "(ED25519)" in keys(session), 20, "the user's key in the agent")
     return keys(session)
 
@@ -69,7 +69,7 @@ def last(session):
 
 
 def logins(account, owner, agent):
-    """Several logins, all with this owner of the name and with the same keys in the agent."""
+    """In each of several logins, this program owns the name, and the agent has the same keys."""
     for _ in range(LOGINS):
         with account.login() as session:
             session.run(f"{TOOLS}/autostart")
@@ -98,7 +98,7 @@ def test_there_and_back(alice):
         taken = files(alice)
         assert switch(session, alice, "--to latchkey")["changes"] == [] and files(alice) == taken
 
-        # After its end for any reason, latchkeyd owns the name again.
+        # Whatever ended latchkeyd, a new latchkeyd owns the name afterwards.
         session.run("pkill -KILL -x latchkeyd")
         await_owner(session, "latchkeyd")
     alice.await_end()

@@ -45,7 +45,7 @@ def test_killed_daemon_comes_back_sealed(alice):
 
 
 def test_what_was_acknowledged_is_there_after_kills(alice):
-    # A loop stores items and records each one that secret-tool reports as done. Meanwhile the daemon is killed, and a login
+    # A loop stores items, and records each item after secret-tool reported success. Meanwhile the daemon is killed, and a login
     # brings the keys back. The number of kills stays within the unit's start limit.
     noted = alice.machine.path(f"{alice.home}/acknowledged")
     acknowledged = lambda: noted.read_text().split() if noted.exists() else []

@@ -36,7 +36,7 @@ def newer_format(name, content):
 
 
 def flipped(name, content):
-    """Flips one bit of a sealed value that the read of the big item must check."""
+    """Flips one bit of a sealed value. A read of the big item must check this value."""
     place = len(content) // 2
     if name == "vault.db":
         place = content.index(largest_value(content)[:200]) + 100

@@ -136,7 +136,7 @@ def test_without_its_chip_all_that_is_not_bound_opens(alice, device):
         store_each(alice)
     alice.await_end()
     files = device.files()
-    # The chip is not the one from before, because the machine's board was replaced.
+    # The chip is another one, because the machine's board was replaced.
     machine = device.machine
     machine.root("systemctl", "stop", UNIT, "latchkey-test-tpm.service")
     machine.root("mv", "/var/lib/latchkey-test-tpm", "/var/lib/away")

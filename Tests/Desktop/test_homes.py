@@ -39,7 +39,7 @@ def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
         times = {file: file.stat().st_mtime_ns for file in [alice.vault, *alice.vault.iterdir()]}
         session.run(f"mkdir -m 700 {away} {away}/home {away}/run")
         session.start(
-            # A helper may go on after its login, and the daemon writes until its end.
+            # A helper may go on after its login, and the daemon writes until the daemon ends.
             f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & daemon=$!; "
             f"until ss -xl | grep -q {away}/run/latchkey/control; do sleep 0.1; done; "
             f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; "

@@ -16,7 +16,7 @@ def session(alice):
 
 @pytest.fixture
 def desktop(alice):
-    """The same items in a graphical session."""
+    """A graphical session with the same items as the terminal session."""
     with alice.graphical_login() as session:
         fill(session)
         yield session

@@ -43,7 +43,7 @@ def desktop(alice):
 
 @pytest.fixture
 def display(alice, desktop):
-    """The display of that session."""
+    """The display of the graphical session."""
     display = Display(alice, desktop)
     yield display
     display.close()
@@ -67,7 +67,7 @@ def assert_locked(account):
 
 
 def typed_until(true, type, what):
-    """Types until it has an effect. Keys from before a locker has the keyboard are lost."""
+    """Types the text again until it has an effect. Keys from before a locker has the keyboard are lost."""
     for tries_left in (4, 3, 2, 1, 0):
         type()
         try:
@@ -133,7 +133,7 @@ def test_a_bare_locker(alice, desktop, display, locker, service):
 
 
 class XScreenSaver:
-    """xscreensaver on a display, with its watch. Keys from before its dialog are lost."""
+    """xscreensaver on a display, and the program that watches it. Keys from before its dialog are lost."""
 
     def __init__(self, account, session, display):
         self.account, self.display = account, display
@@ -317,7 +317,7 @@ class Greeter:
         return begun.partition(steps[0])[2].removeprefix(" for ").strip() if taken() == before else None
 
     def wait(self, true, what):
-        """Waits until the greeter has done its part. If it does not, the failure shows lightdm's log."""
+        """Waits until the greeter has finished. If it does not, the failure shows lightdm's log."""
         try:
             eventually(true, 20, what)
         except AssertionError as error:
@@ -362,7 +362,7 @@ class Greeter:
         eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault to be created")
 
     def lock(self):
-        """Locks the session as its menu does."""
+        """Locks the session as the desktop's menu does."""
         seat = "XDG_SEAT_PATH=/org/freedesktop/DisplayManager/Seat0"
         self.account.run("env", seat, "dm-tool", "lock")
 
@@ -402,7 +402,7 @@ class Shell:
         lock(account, lambda: account.status()["locker_up"])
 
     def unlock(self):
-        """Reports that somebody was let in."""
+        """Reports that the locker let somebody in."""
         self.session.run("echo >&3")
         self.session.set_locked_hint(False)
         eventually(lambda: not self.account.status()["locker_up"], what="the end of the lock")

@@ -28,7 +28,7 @@ def test_of_two_desktops_the_last_lock_counts(alice):
         second.set_locked_hint(True)
         await_locked(second)
         assert second.status()["locker_up"]
-        # A session that is shown again without a password opens nothing.
+        # A session that comes to the screen again without a password opens nothing.
         first.set_locked_hint(False)
         eventually(lambda: not first.status()["locker_up"], what="the end of the locker")
         await_locked(first)

@@ -98,7 +98,7 @@ def test_sleep_does_not_wait_for_an_unlock_that_waits_for_the_service(sleep, ali
 
 
 def test_sleep_waits_for_a_helper_that_has_no_more_to_do(sleep, alice):
-    """For example, the helper has delivered its keys. It erases the keys and the password before it ends."""
+    """Such work is the helper's delivery of keys, for example. It erases the keys and the password before it ends."""
     with alice.login():
         await_inhibitor(alice.machine)
         helper = Control(SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}")), user=False)

@@ -11,7 +11,7 @@ from visitor import BOUND, CLASSES, FREE, readable, store_each, visitor
 pytestmark = pytest.mark.night("device")
 
 FOREIGN = "it was stored on another device"
-# The columns that a change of keys on any device may write, so that labels can be listed there.
+# A change of keys on any device may write these columns, because every device must be able to list the labels.
 ALSO_UNDER_C = {"metadata_key_session", "checksum"}
 
 

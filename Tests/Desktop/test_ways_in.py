@@ -29,7 +29,7 @@ class Stopped:
         os.kill(self.daemon, signal.SIGCONT)
 
     def was_waited_for(self, service):
-        """Whether the log says that the module waited for the daemon in this service."""
+        """Whether, by the log, the module waited for the daemon in this service."""
         return re.search(LATE.format(service), self.machine.journal(self.cursor)) is not None
 
 
@@ -45,7 +45,7 @@ def session(alice):
 
 @pytest.fixture
 def stopped(session, alice):
-    """The daemon of that session, stopped."""
+    """The session's daemon, stopped by a signal."""
     with Stopped(alice.machine, alice.daemon()) as stopped:
         yield stopped
 

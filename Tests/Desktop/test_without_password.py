@@ -91,7 +91,7 @@ def resident(alice):
 
 @pytest.fixture
 def guest(resident):
-    """The same person, with the protector."""
+    """The person, with the protector."""
     with resident.login() as session:
         done = command(session, resident, "protector", "add", "session", "--yes")
         assert "That is a weaker promise" in done.stdout
@@ -121,7 +121,7 @@ def test_nobody_is_asked_before_something_is_needed_and_then_once(resident):
         assert units(resident) == []
         assert readable(session) == ["always", "always-this-device-only"]
         assert units(resident) == [], "a search asks nobody"
-        # The first access that needs keys, and later accesses while it waits.
+        # The first access that needs keys, and later accesses while the first one waits.
         session.start("secret-tool lookup app after-first-unlock")
         session.expect(ASKED)
         unit = shown(resident)
@@ -154,7 +154,7 @@ def test_a_protector_opens_nothing_by_a_service_that_is_not_named(guest, service
         guest.await_end()
 
 
-# ---- the items that it opens ----
+# ---- the items that such a login opens ----
 
 
 def test_a_named_service_opens_what_is_readable_behind_the_locked_screen(guest, services):
@@ -200,7 +200,7 @@ def test_a_login_with_the_password_opens_the_rest(guest, services):
             with automatic(guest) as third:
                 assert states(third) == ("unlocked", True, False)
     guest.await_end()
-    # This holds even for a login that lifts no lock, because there is none here.
+    # Even a login that cannot lift a lock reads the items, because there is no lock here.
     with automatic(guest) as session:
         assert states(session) == ("locked", True, True)
         with guest.ssh():
@@ -268,7 +268,7 @@ def test_greetds_automatic_login_opens_the_same(guest, services):
     guest.await_end()
 
 
-# ---- the logins that get it ----
+# ---- the logins that get the keys ----
 
 
 def test_a_list_that_others_can_write_is_not_believed(guest, services):
@@ -315,7 +315,7 @@ def test_without_the_service_the_login_goes_on(guest, services):
     assert machine.journal(cursor, "login").count("the device key service gives this login nothing") == 1
 
 
-# ---- its duration ----
+# ---- how long the protector lasts ----
 
 
 def test_new_keys_keep_it_and_its_end_ends_it(guest, services):

@@ -93,7 +93,7 @@ struct DevicePacketTests {
 
   private let pair = [UInt8](repeating: 3, count: 32)
 
-  @Test("A hold and its later packets have the bytes of docs/developer/finger.md", arguments: [false, true])
+  @Test("A hold and later packets about it have the bytes of docs/developer/finger.md", arguments: [false, true])
   func holds(_ isMemoryAllowed: Bool) throws {
     let key = try Key.random()
     let packet = try DevicePacket.hold(key, publicKey: pair, isMemoryAllowed: isMemoryAllowed)

@@ -44,7 +44,7 @@ struct EnrolledPrintsTests {
     #expect(seen.insert(try #require(hash())).inserted)
     try remove("anna/goodix/0/1")
     #expect(seen.insert(try #require(hash())).inserted)
-    // The same print under another finger's name, or another reader's.
+    // The same print under the name of another finger or another reader.
     try remove("anna/goodix/0/2")
     try put("anna/goodix/0/3", "another")
     #expect(seen.insert(try #require(hash())).inserted)

@@ -38,7 +38,7 @@ final class FakeSystem {
 
   func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: path + name) }
 
-  /// A process, as /proc shows it.
+  /// Adds a process to the files of /proc.
   func process(
     _ id: Int, _ name: String, parent: Int = 1, uid: Int = 1000, arguments: [String] = [], lock: String = "8388608"
   )

@@ -66,7 +66,7 @@ import Testing
     let system = try Self.system(.debian)
     let fix = Finding.Fix.command("sudo pam-auth-update --enable latchkey")
     #expect(Self.findings(system).allSatisfy { $0.fix == fix })
-    // pam-auth-update leaves files alone that somebody edited, and still ends with 0.
+    // pam-auth-update does not change files that somebody edited, and still ends with 0.
     for finding in Self.findings(system) {
       let advice = try #require(finding.advice)
       #expect(advice.contains("local modifications") && advice.contains("Do not use --force"))
@@ -154,7 +154,7 @@ import Testing
   @Test func auth() throws {
     var found = try finding(auth: "optional pam_latchkey.so; requisite pam_unix.so")
     #expect(found.condition == .broken && found.found.contains("before pam_unix.so"))
-    // This is the example of pam_faillock(8). If its last line is `required`, the lines behind it are reached.
+    // The stack is the example of pam_faillock(8). If its last line is `required`, the lines behind it are reached.
     for (control, condition) in [("sufficient", Finding.Condition.broken), ("required", .ok)] {
       found = try finding(
         auth: """
@@ -184,7 +184,7 @@ import Testing
     #expect(found.condition == .warning && found.found.contains("when pam_sss.so accepts"))
   }
 
-  /// The module's line exists, so another one changes nothing, and no command rewrites the other lines.
+  /// The module's line exists, so a second line changes nothing, and no command rewrites the other lines.
   @Test(arguments: [
     "sufficient pam_unix.so; optional pam_latchkey.so",
     "required pam_env.so; sufficient pam_unix.so nullok; required pam_deny.so; optional pam_latchkey.so",
@@ -221,7 +221,7 @@ import Testing
     #expect(found.condition == .warning && found.found.contains("before pam_unix.so"))
     found = try finding(password: "sufficient pam_unix.so; required pam_deny.so; optional pam_latchkey.so")
     #expect(found.condition == .warning && found.found.contains("after pam_unix.so"))
-    // Without a module that changes passwords, the stack changes none.
+    // Without a module for new passwords, the stack changes no password.
     #expect(try finding(password: "required pam_deny.so").condition == .ok)
   }
 

@@ -40,7 +40,7 @@ extension SessionTests {
     ] {
       let socket = "\(Self.runtime)/\(place)/ssh"
       #expect(Self.findings(try Self.system()).one(id) == nil)
-      // The agent is gone, and its socket is still there.
+      // The agent has ended, and its socket still exists.
       let leftover = try Self.system()
       try leftover.put(socket, "")
       #expect(Self.findings(leftover).one(id) == nil)

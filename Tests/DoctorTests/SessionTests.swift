@@ -72,12 +72,12 @@ import Testing
     Doctor(root: system.root, facts: facts, program: "/proc/self/exe").findings()
   }
 
-  /// The finding of one check after a change of files.
+  /// The finding of one check, after `change` changed files.
   func after(_ id: String, _ change: (FakeSystem) throws -> Void) throws -> Finding {
     try told(id, { _ in }, change)
   }
 
-  /// The finding of one check with other facts of the session.
+  /// The finding of one check, with other facts about the session.
   func told(
     _ id: String, _ changeFacts: (inout DesktopFacts) -> Void, _ change: (FakeSystem) throws -> Void = { _ in }
   ) throws -> Finding {

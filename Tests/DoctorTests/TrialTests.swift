@@ -4,7 +4,7 @@ import Testing
 
 /// Walks through a stack as libpam does.
 @Suite struct TrialTests {
-  /// The called modules, by their names without `pam_` and `.so`, if `asker` accepts.
+  /// The modules that are called if `asker` accepts, without `pam_` and `.so` in their names.
   private func called(_ files: [String: String], accepting asker: String?) throws -> [String] {
     let system = try FakeSystem(Dictionary(uniqueKeysWithValues: files.map { ("/etc/pam.d/\($0)", $1) }))
     let stack = try PAMStack("x", .auth, in: system.root)

@@ -83,7 +83,7 @@ private func error(_ name: String) -> BusError {
     #expect(try scene.ask() == .failure(.silent))
     scene.fprintd?.listing = nil
     #expect(try scene.ask() == .failure(.silent))
-    // The next question gets an answer of its own.
+    // fprintd answers the next question anew.
     scene.fprintd?.listing = .success(())
     scene.fprintd?.readers[0].answer = .success(["left-thumb"])
     var answer = try scene.ask()

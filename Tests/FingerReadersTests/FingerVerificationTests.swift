@@ -60,7 +60,7 @@ struct FingerVerificationTests {
     #expect(attempt.reader.calls == ["Claim anna", "VerifyStart any", "VerifyStop", "Release"])
   }
 
-  @Test("Fingers that do not match are counted, and touches that the reader did not recognise are not")
+  @Test("Wrong fingers are counted, but touches that the reader did not recognise are not")
   func tries() throws {
     let attempt = try Attempt()
     var count = 1

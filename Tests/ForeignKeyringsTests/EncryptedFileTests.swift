@@ -166,7 +166,7 @@ import Testing
       let array = VariantContainer(0..<size)
       #expect(try array.elements(of: bytes, limit: size / ending).count == size / ending)
       #expect(throws: ForeignFileError.tooLarge) { try array.elements(of: bytes, limit: size / ending - 1) }
-      // The reader checks the limit first: it would find a wrong end only while it lists the elements.
+      // The reader checks the limit first. It would find a wrong end only later, while it lists the elements.
       var broken = [UInt8](repeating: 0, count: size)
       broken[0] = 0xff
       #expect(throws: ForeignFileError.tooLarge) {

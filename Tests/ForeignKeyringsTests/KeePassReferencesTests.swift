@@ -136,7 +136,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
     #expect(try secrets(chain(10)) == [String](repeating: "end", count: 11))
     let long = try chain(12)
     #expect(secrets(long) == [String](repeating: "end", count: 11) && long.left.map(\.reason) == [.endless, .endless])
-    // Each value repeats the next one ten times.
+    // Each value repeats the next value ten times.
     let tens = try read(
       (0..<9).map { number in
         [
@@ -145,7 +145,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
         ]
       })
     #expect(tens.left.allSatisfy { $0.reason == .tooLarge } && tens.left.count == 6 && tens.items.count == 3)
-    // A large value of its own is kept, but a reference to a large value is limited.
+    // A large value itself is kept, but references to large values are limited.
     let large = String(repeating: "{x}", count: 400_000)
     let other = try read([[("Title", "L"), ("Password", large)], [("Title", "M"), ("Password", "{REF:P@T:L}")]])
     #expect(secrets(other) == [large] && other.left.map(\.reason) == [.tooLarge])

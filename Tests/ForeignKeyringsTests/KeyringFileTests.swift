@@ -97,7 +97,7 @@ import Testing
       }
       _ = try KeyringFile.read(file, name: "a", password: empty)
     }
-    // So many rounds that they would take hours, and no rounds.
+    // A number of rounds that would take hours, and the number 0.
     #expect(throws: ForeignFileError.damaged) { try read(start + [0xff, 0xff, 0xff, 0xff] + salt) }
     #expect(throws: ForeignFileError.damaged) { try read(start + [0, 0, 0, 0] + salt) }
     // Too many items, and too many attributes of one item.
@@ -106,7 +106,7 @@ import Testing
     #expect(throws: ForeignFileError.damaged) { try read(start + rounds + salt + [0, 0, 0x80, 0]) }
     let item: [UInt8] = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]
     #expect(throws: ForeignFileError.tooLarge) { try read(start + rounds + salt + item + [0x7f, 0, 0, 0]) }
-    // No items, and a body that does not consist of whole blocks.
+    // A keyring without items, and a body that is no multiple of the block size.
     #expect(throws: ForeignFileError.damaged) { try read(start + rounds + salt + [0, 0, 0, 0, 0, 0, 0, 1, 5]) }
     // A body for another password.
     let body = [0, 0, 0, 0, 0, 0, 0, 32] + [UInt8](repeating: 9, count: 32)
@@ -167,7 +167,7 @@ import Testing
   func aRowWithTooManyFieldsStaysBehind(_ row: String) throws {
     let (secrets, left) = try chromium("\n\"B\nb\",https://b,me,b,\n\(row)C,https://c,me,c,\n")
     #expect(secrets == ["b", "c"])
-    // Three rows come before it: the header, an empty line, and a row of two lines.
+    // Three rows come before the broken row: the header, an empty line, and a row of two lines.
     #expect(left == [.init(number: 3, label: "A", reason: .tooManyFields(line: 5))])
   }
 

@@ -30,7 +30,7 @@ import Testing
   @Test func namesOfKeePass1InAnotherForm() throws {
     let table = try read(Self.keePass + #""A","u","a\b""c","",""# + "\"\n")
     #expect(secrets(table) == ["a\\b\"c"] && !table.hasBackslashes)
-    // Neither form fits this value.
+    // The value fits neither form.
     let broken = try read(Self.keePass + #""A","u","a\b"c","",""# + "\"\n")
     #expect(broken.items.isEmpty && broken.left.map(\.reason) == [.openQuote(line: 2)])
     let cut = try read(Self.keePass + #""A","u","a\\b","","""# + "\n" + #""B","u","a\""#)
@@ -45,7 +45,7 @@ import Testing
         + "https://c.example/?a=1&b=2,cy,G%W!7&amp;#,,\"a &lt;b&gt; &quot;&#39;\",C &amp; D,G,0\n,,plain,,,E,,1\n")
     #expect(secrets(table) == ["G%W!7&#", "a <b> \"'", "plain"] && table.left.isEmpty && table.unread.isEmpty)
     #expect(table.items[0].label == "C & D" && table.items[0].attributes["group"] == "G")
-    // The address has a bare &, so it was not written as HTML.
+    // The address has a bare &, so nobody wrote it as HTML.
     #expect(table.items[0].attributes["url"] == "https://c.example/?a=1&b=2" && table.decoded == 3)
   }
 

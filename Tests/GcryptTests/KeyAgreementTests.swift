@@ -23,7 +23,7 @@ struct KeyAgreementTests {
 
   static func number(_ bytes: [UInt8]) -> BigUInt { bytes.withUnsafeBytes { BigUInt($0) } }
 
-  /// This is faster than the library's own function, which takes at least 64 steps.
+  /// The test computes faster than the library's function, which takes at least 64 steps.
   static func power(_ base: BigUInt, _ exponent: BigUInt) -> BigUInt {
     var result = BigUInt(1)
     for bit in (0..<exponent.bitWidth).reversed() {

@@ -51,7 +51,7 @@ struct SystemPrompterGroupTests {
         try key.withUnsafeBytes { _ = try KeyAgreement.respond(to: $0, group: group) }
       }
     }
-    // This number is too large for the smaller group.
+    // The number is too large for the smaller group.
     #expect(throws: GcryptError.badPublicKey) { try KeyAgreement.respond(to: [UInt8](repeating: 1, count: 192)) }
     let (key, _) = try [UInt8](repeating: 1, count: 192).withUnsafeBytes { try respond($0, group) }
     #expect(key.count == 192 && key[0] != 0)

@@ -15,7 +15,7 @@ struct CoveredTiersTests {
       self.publicKey = publicKey
     }
 
-    /// The covering key as it comes back.
+    /// The covering key, as the service returns it.
     func sealed() throws -> [UInt8] {
       let key = key
       return try SealedBox.seal(key.span.bytes, to: publicKey)

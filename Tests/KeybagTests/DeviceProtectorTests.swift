@@ -12,7 +12,7 @@ private func newSecret() throws -> DeviceSecret {
 }
 
 extension DeviceSecret {
-  /// The secret that the device key unwraps.
+  /// The secret that the device key returned.
   fileprivate func givenBack() throws -> Key { try key.duplicate() }
 }
 
@@ -52,7 +52,7 @@ final class DeviceProtectorTests {
     } catch { return error }
   }
 
-  @Test("Created, written, read and opened, it has the same tier keys, which it recognises")
+  @Test("A keybag that was written, read and opened has the same tier keys, and recognises them")
   func roundTrip() throws {
     let created = try Keybag.create(vault: vault, device: secret)
     let file = created.keybag.encoded
@@ -74,7 +74,7 @@ final class DeviceProtectorTests {
     #expect(try !Keybag.create(with: password, cost: cheap).keybag.isPasswordless)
   }
 
-  @Test("No other secret opens it, no password, and no recovery code")
+  @Test("No other secret, no password and no recovery code opens the keybag")
   func wrong() throws {
     let keybag = try Keybag(decoding: file)
     #expect(fate(file, try Key.random()) == .wrongPassword)

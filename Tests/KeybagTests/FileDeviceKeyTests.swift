@@ -68,7 +68,7 @@ struct FileDeviceKeyTests {
     }
   }
 
-  @Test("On another machine it is another device")
+  @Test("On another machine, the file is another device")
   func otherMachine() throws {
     let here = try device(machine, mayCreate: true)
     let there = try device([UInt8](repeating: 2, count: 16))
@@ -143,7 +143,7 @@ struct FileDeviceKeyTests {
     var files = good.indices.map { good.with(good[$0] ^ 0x10, at: $0) }
     files += [0, 1, 12, 76, 108].map { Array(good.prefix($0)) }
     files += [good + [0], good + good, [UInt8](repeating: 0, count: 109)]
-    // With a check sum that fits: another magic, newer versions in every byte of the number, an unknown flag.
+    // Files with a valid check sum, but another magic, newer versions in every byte of the number, an unknown flag.
     files += [(0, 0x4D), (8, 2), (8, 0), (9, 1), (10, 1), (11, 0x80), (12, 2), (12, 0xFF)].map {
       good.with(UInt8($0.1), at: $0.0).resummed
     }
@@ -157,7 +157,7 @@ struct FileDeviceKeyTests {
     _ = try device(machine)
   }
 
-  @Test("A link or a fifo in its place is reported as unavailable")
+  @Test("A link or a fifo in place of the device key is reported as unavailable")
   func strangeFiles() throws {
     _ = try device(machine, mayCreate: true)
     #expect(rename(scratch.file(FileDeviceKey.name), scratch.file("real")) == 0)

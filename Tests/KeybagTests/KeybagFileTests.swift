@@ -151,7 +151,7 @@ struct KeybagFileTests {
     let beside = try created.confirming()
     #expect(replacing(created.keybag, second) == nil)
     #expect(try KeybagFile.load(from: folder) == second)
-    // This keybag was made from generation 1, as a slower process would do, so it is out of date.
+    // The keybag was made from generation 1, as a slower process would do. So it is out of date.
     #expect(replacing(created.keybag, second) == .overtaken && replacing(created.keybag, beside) == .overtaken)
     let third = try second.open(with: password).proving()
     let fourth = try third.open(with: password).proving()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyKeybag
 
-/// The cheapest cost that a keybag accepts, because these tests derive often.
+/// The lowest cost that a keybag accepts: these tests derive keys often.
 let cheap = PasswordCost(passes: 3, memory: 32 << 20)
 let password = Array("correct horse".utf8)
 
@@ -45,7 +45,7 @@ struct KeybagTests {
     }
   }
 
-  @Test("Created, written, read and opened, it has the same tier keys, which it recognises")
+  @Test("A keybag that was written, read and opened has the same tier keys, and recognises them")
   func roundTrip() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let tiers = try created.tiers()
@@ -82,7 +82,7 @@ struct KeybagTests {
     #expect(octets(try first.tiers().unlocked) != octets(try second.tiers().unlocked))
   }
 
-  @Test("Another password does not open it")
+  @Test("Another password does not open the keybag")
   func wrongPassword() throws {
     let keybag = try Keybag.create(with: password, cost: cheap).keybag
     for wrong in ["", "correct hors", "correct horse ", "Correct horse", "correct horse\u{0}"] {
@@ -91,7 +91,7 @@ struct KeybagTests {
     #expect(opens(keybag, password) == nil)
   }
 
-  @Test("Only its own tier keys are recognised, each in its own place")
+  @Test("A keybag recognises only its own tier keys, each in its own place")
   func recognises() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let keybag = created.keybag
@@ -197,7 +197,7 @@ struct HostileKeybagTests {
     }
   }
 
-  @Test("Truncated anywhere, it is an error")
+  @Test("A keybag that was truncated anywhere is an error")
   func everyLength() {
     for count in 0..<file.count {
       let seen = decoding(Array(file.prefix(count)))
@@ -237,7 +237,7 @@ struct HostileKeybagTests {
     #expect(decoding(short.resummed) == .newerFormat(7))
   }
 
-  // The keybag is refused when it is read, before any password, so Argon2id cannot have run.
+  // The reader refuses the keybag before any password, so Argon2id cannot have run.
   @Test("Unreasonable numbers are refused before any password is tried")
   func unreasonable() {
     let mebibyte = UInt64(1) << 20
@@ -287,13 +287,13 @@ struct HostileKeybagTests {
     let time = { (cost: PasswordCost) in speed * Double(cost.memory / mebibyte) * Double(cost.passes) }
     #expect(cost.isReasonable && cost.memory >= 64 * mebibyte && cost.memory <= most.memory && cost.passes == 3)
     #expect(time(cost) <= 1000 || cost.memory == 64 * mebibyte)
-    // The cost uses the time that the machine has.
+    // The cost is the highest that takes at most a second, or the highest of all.
     let next = PasswordCost(passes: 3, memory: cost.memory + 16 * mebibyte)
     #expect(cost == most || time(next) > 1000)
     #expect(PasswordCost.fitting(speed: speed, available: 256 * mebibyte).memory == 64 * mebibyte)
   }
 
-  @Test("A password is too slow if it takes more than two seconds and a new one would now cost less")
+  @Test("A password is too slow if it takes more than two seconds, and if a new password would cost less")
   func slowness() {
     let mebibyte = UInt64(1) << 20
     let dear = PasswordCost(passes: 10, memory: 512 * mebibyte)
@@ -304,7 +304,7 @@ struct HostileKeybagTests {
     #expect(!PasswordCost(passes: 3, memory: 32 * mebibyte).isTooMuch(taking: 60_000_000))
   }
 
-  @Test("The measured cost is one that this machine can bear")
+  @Test("This machine can bear the measured cost")
   func measured() {
     let cost = PasswordCost.measured()
     #expect(cost.isReasonable && cost.memory >= 64 << 20 && cost.memory <= PasswordCost.compiledIn.memory)

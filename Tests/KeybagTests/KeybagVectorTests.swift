@@ -130,7 +130,7 @@ struct KeybagVectorTests {
     }
   }
 
-  @Test("Keybags open with their passwords, and give their tier keys")
+  @Test("Keybags open with their passwords, and have their tier keys")
   func keybags() throws {
     #expect(!vectors.keybags.isEmpty)
     for vector in vectors.keybags {

@@ -73,7 +73,7 @@ struct ProtectorKindTests {
       let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
       #expect(
         Array(cells.prefix(4)) == ["\(kind.rawValue)", "`\(kind.name)`", names[kind.holder], kind.reach.rawValue])
-      // There is at most one protector of the device. A new one replaces it, whatever the ending.
+      // A keybag has at most one protector of the device. A new one replaces it, whatever the ending.
       for (ending, words) in endings where kind != .device {
         #expect(cells[4].contains(words) == kind.ends(with: ending), "\(kind.name), \(words)")
       }

@@ -98,7 +98,7 @@ final class SessionProtectorTests {
     #expect(octets(plain) == octets(try created.tiers().session))
   }
 
-  @Test("No other secret opens it")
+  @Test("No other secret opens the keybag")
   func wrong() throws {
     #expect(fate(file, try .random()) == .damaged)
     let other = try newSecret()
@@ -108,8 +108,8 @@ final class SessionProtectorTests {
     #expect(fate([UInt8](hex: vector.file), secret.key) == .damaged)
   }
 
-  // Only the root key, which this login lacks, can check the tag over the keybag. So everything that matters must be bound in
-  // another way.
+  // Only the root key can check the tag over the keybag, and this login lacks the root key. So everything that matters must be
+  // bound in another way.
   @Test("A byte changed, with the right check sum: it does not open, or it opens as the same")
   func everyByte() throws {
     #expect(fate(file, secret.key) == nil)
@@ -157,7 +157,7 @@ final class SessionProtectorTests {
     let target = try other.settingSession(try newSecret()).encoded
     let mixed = Array(target[..<Place.protector.lowerBound] + file[Place.protector] + target[Place.epochs...])
     #expect(fate(mixed.resummed, secret.key) == .damaged)
-    // The same vault, whose own key epoch was replaced by another.
+    // The same vault, with another key epoch in place of its own.
     let foreign = Array(file[..<(Place.epochs + 5)] + target[(Place.epochs + 5)...])
     #expect(fate(foreign.resummed, secret.key) == .damaged)
     // A commitment to a key that the attacker knows.
@@ -183,7 +183,7 @@ final class SessionProtectorTests {
     #expect(octets(opened.key) != octets(try created.tiers().session))
     #expect(try read.recognises(opened) && !Keybag(decoding: file).recognises(opened))
 
-    // The old protector replaces the new one, or one epoch is removed, or the two are exchanged.
+    // The old protector replaces the new one, or one epoch is removed, or both epochs are exchanged.
     let new = read.encoded
     let old = Array(new[..<Place.protector.lowerBound] + file[Place.protector] + new[Place.epochs...])
     #expect(fate(old.resummed, secret.key) == .damaged)
@@ -212,7 +212,7 @@ final class SessionProtectorTests {
     for count in 0..<file.count where count > 40 { #expect(decoding(Array(file.prefix(count)).resummed) != nil) }
   }
 
-  @Test("Two of them, or one next to a device's, are refused when the keybag is read")
+  @Test("Two such protectors, or one next to a device's, are refused when the keybag is read")
   func atMostOne() throws {
     let twice = Array(
       file[..<Offset.epochCount] + file[Place.protector] + file[Place.protector] + file[Place.epochs...])
@@ -225,7 +225,7 @@ final class SessionProtectorTests {
     #expect(decoding(alone.resummed) == nil)
   }
 
-  @Test("There is at most one; another password keeps it, and it ends only when it is removed")
+  @Test("There is at most one such protector; a new password keeps it, and only a removal ends it")
   func life() throws {
     let opened = try Keybag(decoding: file).open(with: password)
     let second = try newSecret()
@@ -263,7 +263,7 @@ final class SessionProtectorTests {
     }
     #expect(refusal() == .unreasonable)
     #expect(try Keybag(decoding: file).open(with: password).removingPassword(device).sessionProtector == nil)
-    // The protector as somebody would make it who has the root key.
+    // The protector that somebody with the root key would make.
     var keybag = opened.keybag
     keybag.protectors.append(try #require(try Keybag(decoding: file).sessionProtector))
     try keybag.sign(root: opened.root)
@@ -280,7 +280,7 @@ final class SessionProtectorTests {
     let present = keybag.protectors
     while keybag.protectors.count < Keybag.protectorLimit { keybag.protectors.append(present[0]) }
     try keybag.sign(root: created.root)
-    // A new one replaces the former one.
+    // A new protector replaces the former protector.
     #expect(try keybag.open(with: password).settingSession(secret).protectors.count == Keybag.protectorLimit)
     keybag.protectors.removeAll { $0.kind == .session }
     keybag.protectors.append(present[0])

@@ -3,7 +3,7 @@ import LocalAuthentication
 import Security
 import Synchronization
 
-/// Makes the calls that a line names.
+/// Makes the calls that one line of input names.
 struct Caller: Sendable {
   private let contexts: Contexts
 
@@ -51,7 +51,7 @@ struct Caller: Sendable {
     return ["status": status, "result": try JSONValue.json(object)]
   }
 
-  /// Runs each list on a thread of its own, all at the same time.
+  /// Runs all lists at the same time, each on its own thread.
   private func together(_ lists: [[[String: Any]]]) throws -> [Any] {
     let answers = Mutex<[Int: Data]>([:])
     let lines = try lists.map { try JSONSerialization.data(withJSONObject: $0) }
@@ -87,7 +87,7 @@ struct Caller: Sendable {
     return (all, try JSONSerialization.jsonObject(with: inside))
   }
 
-  /// Runs the list in a child that shares this process's memory as it was at the fork.
+  /// Runs the list in a forked child, which has a copy of this process's memory.
   private func fork(_ list: [[String: Any]]) throws -> Any {
     let lines = try JSONSerialization.data(withJSONObject: list)
     let pipe = Pipe()

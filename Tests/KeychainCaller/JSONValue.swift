@@ -5,7 +5,7 @@ import Security
 /// Values of queries and results as JSON. JSON has neither data nor dates, so an object with a single key stands for them, and the
 /// key names the type.
 enum JSONValue {
-  /// The value that a line has as JSON.
+  /// The value of a piece of JSON in a line.
   static func value(_ json: Any, _ contexts: [String: LAContext]) throws -> Any {
     guard let object = json as? [String: Any] else { return json }
     if let text = object["data"] as? String { return try data(text) }

@@ -21,7 +21,7 @@ struct ForeignItemTests {
     #expect(item.attributes[.label] == .text("A"))
   }
 
-  @Test("A search includes them only if the query names a service or server, in the program's first group")
+  @Test("A search includes other programs' items only if the query names a service or server, in the first group")
   func searches() throws {
     func foreign(_ more: [String: Any], class itemClass: String = "genp") throws -> [String: String]? {
       let query = try ItemExample.query(more.merging(["class": itemClass]) { $1 })

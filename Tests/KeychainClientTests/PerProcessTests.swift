@@ -26,7 +26,7 @@ struct PerProcessTests {
     #expect(counter.withValue { $0 } == 1)
   }
 
-  /// The exit status of a child that checks a condition within a minute.
+  /// The exit status of a forked child: 0 if the condition holds within a minute.
   private func status(_ holds: () -> Bool) -> Int32 {
     let child = Glibc.fork()
     if child == 0 {

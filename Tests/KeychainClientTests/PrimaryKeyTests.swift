@@ -26,7 +26,7 @@ struct PrimaryKeyTests {
     }
   }
 
-  @Test("Every attribute that distinguishes items is in it")
+  @Test("The hash covers every attribute that distinguishes items")
   func different() throws {
     let keys: [[String: Any]] = [
       [:], ["svce": "a"], ["acct": "a"], ["svce": "a", "acct": "a"], ["svce": "aa"], ["acct": 1], ["acct": "1"],

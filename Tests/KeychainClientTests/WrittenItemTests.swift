@@ -24,7 +24,7 @@ struct WrittenItemTests {
   func values(itemClass: ItemClass) throws {
     for name in WrittenItemTests.settable where name.belongs(to: itemClass) {
       for value in ItemExample.values {
-        // The value as a query would give it: for some attributes a text is a number, and some accept no data.
+        // The value in the form of a query: some attributes take a text for a number, and some accept no data.
         guard let given = try? AttributeValue(value.object, of: name) else { continue }
         let item = try ItemExample.new(["class": itemClass.rawValue, name.rawValue: value.object])
         let written = WrittenItem(item)

@@ -29,7 +29,7 @@ struct ErrorTests {
     #expect("\(KeychainError.other(12345))" == "OSStatus 12345")
   }
 
-  @Test("As Foundation errors, they have the code, its domain and the sentence")
+  @Test("Errors, as Foundation's errors, have the code, its domain and the sentence")
   func bridged() {
     let error = KeychainError.notFound as NSError
     #expect(error.domain == NSOSStatusErrorDomain)

@@ -198,7 +198,7 @@ struct KeychainTests {
     #expect(thrown { () throws(KeychainError) in try keychain.set("x", for: "anna") } == .duplicate)
   }
 
-  @Test("Many threads set and delete one account: there is one item or none, and setting never fails")
+  @Test("Many threads set and delete one account: one item or none is left, and setting never fails")
   func threads() throws {
     let keychain = vault.keychain()
     let failures = Mutex<[KeychainError]>([])

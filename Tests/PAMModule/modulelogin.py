@@ -64,7 +64,7 @@ class Record:
 
     @property
     def given(self):
-        """The moment at which its secrets were given."""
+        """The moment at which the person gave the request's secrets."""
         return parse(self.data)[1]
 
 

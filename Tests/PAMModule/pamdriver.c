@@ -223,7 +223,7 @@ static void run(char **arguments, const char *command) {
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval every = {{0, 1000}, {0, 1000}};
     result = sigaction(SIGALRM, &action, NULL) | setitimer(ITIMER_REAL, &every, NULL);
-  } else if (!strcmp(command, "leave-open")) {  // opens a descriptor that the helper must not get
+  } else if (!strcmp(command, "leave-open")) {  // opens a file whose descriptor the helper must not get
     result = open("/etc/passwd", O_RDONLY) < 0;
   } else if (!strcmp(command, "descriptors")) {
     result = open_descriptors();

@@ -62,7 +62,7 @@ static void record(const char *request, size_t size) {
   file = fopen(name, "w");
   fprintf(file, "pid %d\nsid %d\ncwd %s\nnonblocking %d\n%s", getpid(), getsid(0), cwd, !!(flags & O_NONBLOCK), list);
   fclose(file);
-  close(open(path, O_WRONLY | O_CREAT, 0600));  // this file comes last, so its record is complete
+  close(open(path, O_WRONLY | O_CREAT, 0600));  // the file is written last: once it exists, the record is complete
 }
 
 static int number_of_records(void) {

@@ -154,7 +154,7 @@ def test_a_request_says_when_the_module_was_called(login):
     begun = now()
     login.run("auth", "open", "close")
     moments = [record.given for record in login.records]
-    # A session call has its own moment, because a person may have taken long for a second factor before it.
+    # A session call has its own moment: before that call, the person may have taken long for a second factor.
     assert begun < moments[0] < moments[1] < moments[2] < now()
 
 
@@ -164,7 +164,7 @@ def test_a_request_says_when_the_module_was_called(login):
     ("07", False), ("-7", False), ("7x", False), (" 7", False)])  # fmt: skip
 @pytest.mark.parametrize("service", ["latchkey-unlock", "login"])
 def test_latchkeys_own_applications_say_when_the_answer_came(login, service, told, is_taken):
-    """The modules before this one may have needed long to check the password. A moment in the future does not count."""
+    """The modules before pam_latchkey may have needed long to check the password. A moment in the future does not count."""
     login.configure("debug", service=service)
     begun = now()
     told = str(begun) if told == "before the call" else told
@@ -523,7 +523,7 @@ def test_request_is_in_secret_pages_until_it_was_read(login, behaviour, copies):
         while not login.records:  # the request has arrived
             assert process.poll() is None
         memory = b"".join(secret_pages(process.pid))
-        # The kept token, and the request while it exists.
+        # The memory has the kept token, and the request while that exists.
         assert memory.count(TOKEN.encode()) == copies
         process.communicate("")
 
@@ -549,7 +549,7 @@ def test_helper_that_goes_on_may_read_the_request_later(login):
 
 
 def test_the_request_crosses_no_socket(login, tmp_path):
-    """Records every byte that the module sends, as the kernel sees it."""
+    """strace records every byte that the module sends."""
     trace = tmp_path / "trace"
     run = login.run("auth", "open", "close", wrapper=tracing.command(trace))
     assert set(run.results) == {0} and [bool(request["token"]) for request in login.requests] == [True, True, False]

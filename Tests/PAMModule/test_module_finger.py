@@ -113,7 +113,7 @@ def device(tmp_path):
 
 
 class Locker:
-    """A screen locker with this line, and with the tests' user."""
+    """A screen locker with the finger line, and with the tests' user."""
 
     def __init__(self, login, device):
         self.login, self.device = login, device
@@ -149,7 +149,7 @@ def result(run):
     return next(result for name, result in run.calls if name == "auth")
 
 
-# ---- the case that opens ----
+# ---- the case in which the finger opens ----
 
 
 def test_the_service_is_asked_about_the_user_and_then_verifies(locker, device):
@@ -321,7 +321,7 @@ def test_garbage_about_the_finger(locker, device, reply):
 @pytest.mark.parametrize("outcome", [1, 2, 3])
 @pytest.mark.parametrize("operation", [HELD, VERIFY])
 def test_a_refusal_leaves_it_to_the_next_line(locker, device, operation, outcome):
-    """A locker that runs as the person gets these answers."""
+    """A locker with the person's rights gets these answers."""
     refusal = packet(7, 7, 7, outcome=outcome)
     if operation == HELD:
         device.held = refusal
@@ -408,7 +408,7 @@ def test_nothing_is_left_open(locker, device):
 
 
 def test_a_token_of_the_stack_goes_nowhere(locker, login):
-    """The line before this one has a password. This line neither keeps it nor starts a helper."""
+    """The line before the finger line has a password. This line neither keeps it nor starts a helper."""
     locker.configure(before=[f"auth requisite pam_pwdfile.so pwdfile={login.folder}/pwdfile"])
     (login.folder / "pwdfile").write_text((login.folder / "pwdfile").read_text().replace(Login.user, USER.pw_name))
     run = locker.run("auth", "setcred", "open", "close")

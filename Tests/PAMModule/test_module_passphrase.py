@@ -131,7 +131,7 @@ def test_only_an_open_collection_is_a_success(login, result):
     ("answer 17", "latchkey-derive returned an invalid reply"), ("answer 255", "latchkey-derive returned an invalid reply"),
     ("garbage", "latchkey-derive returned an invalid reply"), ("silent", "latchkey-derive ended without an answer"),
     ("signal 11", "latchkey-derive was killed by signal 11"),
-    # The module waits 90 seconds for this helper.
+    # The module waits 90 seconds for such a helper.
     pytest.param("hang", LATE, marks=pytest.mark.night("login"))])
 def test_an_answer_that_is_none_opens_nothing(login, behaviour, line):
     login.behave(behaviour)
@@ -228,7 +228,7 @@ def test_a_line_that_cannot_be_followed_fails(login, options, service, line):
 @pytest.mark.parametrize("service", ["login", "lightdm", "gdm-password", "i3lock", "latchkey-unlock", "latchkey-presence",
                                      "latchkey-biometry", "latchkey-items"])  # fmt: skip
 def test_no_other_service_asks_for_one(login, service):
-    """Greeters and lockers would show this question as if it asked for the login password."""
+    """Greeters and lockers would show the question as a question for the login password."""
     login.ask(service=service)
     run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
     assert auth(run) == [AUTHINFO_UNAVAIL] and login.questions == [] and login.records == []
@@ -304,7 +304,7 @@ def test_nothing_of_the_passphrase_stays_in_the_caller(login, behaviour):
     else:
         login.behave(behaviour)
         login.ask()
-    # The token is so long that its memory block is not reused as a whole. The search would find its end.
+    # The token is so long that libc does not reuse its memory block as a whole. The search would find its end.
     (login.folder / "token").write_text("x" * 3000 + TOKEN)
     with login.pausing(PROMPT, "pause", "auth", "forget-token", "pause", service=COLLECTION, TOKEN_IN_CALLER="") as process:
         await_pause(process)

@@ -90,7 +90,7 @@ struct FolderTests {
     #expect(failure { () throws(PosixError) in _ = try folder.read("dangling", limit: 10) } == ELOOP)
     #expect(failure { () throws(PosixError) in _ = try folder.read("fifo", limit: 10) } == EPERM)
     #expect(failure { () throws(PosixError) in _ = try folder.read("directory", limit: 10) } == EPERM)
-    // The same holds for a lock file.
+    // A lock file that is a link is refused too.
     #expect(failure { () throws(PosixError) in _ = try folder.lock("link", deadline: 0) } == ELOOP)
     #expect(failure { () throws(PosixError) in _ = try folder.lock("fifo", deadline: 0) } == EPERM)
     #expect(Process.now - start < 60_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyPosix
 
-/// Every file system that tests run on has files without a name. `isNamed` stands for a file system without them.
+/// The file systems of the tests have files without a name. `isNamed` stands for a file system without them.
 @Suite("A file that appears whole or not at all")
 struct NewFileTests {
   private let scratch: ScratchFolder

@@ -14,7 +14,7 @@ struct PipeTests {
       }
       var bytes = [UInt8](repeating: 0, count: 16)
       if isRead { #expect(read(pipe.number, &bytes, 3) == 3) }
-      // A program that waits for its input leaves the pipe in this state.
+      // If a program waits for input, the pipe is in this state.
       #expect(fcntl(pipe.number, F_SETFL, 0) == 0)
       pipe.erasePipe()
       #expect(read(pipe.number, &bytes, 16) == -1 && errno == EAGAIN)

@@ -3,7 +3,7 @@ import Glibc
 /// The waiting times of tests on this machine. A limit in a test turns a hang into a message, and does not say how fast anything
 /// must be. Tests/support/pace.py has the same limits for Python.
 public enum Pace {
-  /// A limit for an action that takes less than `usual` on a quiet machine. It grows with the number of processes that want a
+  /// A time limit for an action that takes less than `usual` on a quiet machine. It grows with the number of processes that want a
   /// processor.
   public static func limit(_ usual: Duration) -> Duration { usual * (3 + waiting) }
 

@@ -68,8 +68,8 @@ public final class PrivateBus {
     return status
   }
 
-  /// This does not use Foundation's Process. A child of a test runner's thread inherits the thread's blocked signals, such as
-  /// SIGTERM, and waitUntilExit() might never return.
+  /// The function does without Foundation's Process. A child of a test runner's thread inherits the thread's blocked signals, such
+  /// as SIGTERM, and waitUntilExit() might never return.
   private static func spawn(_ program: String, _ arguments: [String], input: Int32, output: Int32) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)

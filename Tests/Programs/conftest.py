@@ -25,7 +25,7 @@ def folder():
 
 @pytest.fixture(scope="session")
 def programs(folder):
-    """Copies of the programs that every user can run."""
+    """Copies of the programs, for every user to run."""
     target = folder / "programs"
     target.mkdir()
     for name in ("latchkey-derive", "latchkey-prompt", "latchkey-security-key", "latchkey"):

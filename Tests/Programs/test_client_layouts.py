@@ -1,5 +1,5 @@
-"""A program's package depends on this repository in each way that SwiftPM has, next to a package that uses Apple's modules. In
-each way the program gets only the library, and no module with a name that it did not ask for."""
+"""SwiftPM has several kinds of dependencies. A program's package depends on this repository by each kind, next to a package that
+uses Apple's modules. In each way the program gets only the library, and no module with a name that it did not ask for."""
 
 import hashlib
 import http.server
@@ -10,7 +10,7 @@ import threading
 import pytest
 from support.clientpackage import run, without_overrides, write, write_library
 
-# Alamofire and supabase-swift do this too: they use names that exist only in Apple's modules.
+# The package uses names that exist only in Apple's modules, as Alamofire and supabase-swift do.
 ASKER = """
 import Foundation
 #if canImport(Security)

@@ -1,4 +1,4 @@
-"""A program's package depends on this repository by its address, next to packages with names that ours might have."""
+"""A program's package depends on this repository by its address, next to packages with names that our package could also have."""
 
 import time
 
@@ -39,7 +39,7 @@ let package = Package(
       swiftSettings: [.swiftLanguageMode(.v5)]),
   ])
 """
-# This package knows only Apple's Security, as wrappers do.
+# The package knows only Apple's Security, as wrappers do.
 WRAPPER = """
 import Foundation
 import Security
@@ -83,7 +83,7 @@ def client(tmp_path_factory):
     sources = {"Sources/six/main.swift": SIX % {"imports": "\n".join(f"import {name}" for name in NAMES)}}
     sources["Sources/five/Five.swift"] = FIVE
     write(folder / "client", {"Package.swift": PROGRAM % {"folder": folder}} | sources)
-    # The build has a cache of its own, so that the results of other builds do not help.
+    # The build has its own cache, so that no results of other builds are in it.
     build = f"swift build --static-swift-stdlib --package-path {folder}/client --cache-path {folder}/cache"
     run("sh", "-c", f"{build} --target Security && {build}", env=without_overrides())
     return folder / "client"

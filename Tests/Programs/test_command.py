@@ -369,7 +369,7 @@ def test_a_wrong_password_is_asked_for_again(person):
 
 
 def test_three_wrong_passwords_are_one_transaction_of_pam(person):
-    """A module that counts failures sees three of them, and pam_unix applies its own limit."""
+    """A module that counts failures sees three failures, and pam_unix applies its own limit."""
     log = person.login.home / "tries"
     checks = f"auth required pam_pwdfile.so pwdfile={person.folder}/passwd"
     person.service(f"auth optional pam_exec.so type=auth log={log} /bin/true", checks)
@@ -421,7 +421,7 @@ def test_the_password_is_seen_by_nobody(person):
 
 
 def test_the_terminal_is_as_it_was(person):
-    # The shell stays, so that the test can check its terminal after the program's end.
+    # The shell stays, so that the test can check the terminal after the program's end.
     person.daemon(status(state=LOCKED))
     for keys, expected in [(PASSWORD + "\n", 1), (["wrong\n"] * 3, 1), ("\x04", 1), (["wrong\n", "\x03"], 130), ("\x1c", 131)]:
         child = person.terminal("/bin/bash", "--norc", "--noprofile", "-i")
@@ -519,7 +519,7 @@ def test_input_may_be_redirected_on_a_terminal(person):
     assert ending(child)[1] == DONE
 
 
-# ---- unlock: the result that counts ----
+# ---- unlock: the final result ----
 
 
 @pytest.mark.parametrize("after, words", [

@@ -26,7 +26,7 @@ def option_names(argument):
 
 @pytest.fixture(scope="session")
 def tree():
-    """Every command by its words, with its arguments, its subcommands, and its default subcommand."""
+    """Every command, by its words: the arguments, the subcommands, and the default subcommand."""
     told = subprocess.run([BUILT / "latchkey", "--experimental-dump-help"], stdout=subprocess.PIPE, check=True).stdout
     found = {}
 
@@ -54,7 +54,7 @@ def page_of(path):
 
 
 def described(page, path):
-    """The parts of a page about one command: the options of all its commands, and those of this one."""
+    """The parts of a page about one command: the options of all the page's commands, and the command's own options."""
     own = page.section("latchkey " + " ".join(path))
     return own if page.path.name == FIRST else page.section("OPTIONS") + "\n" + own
 
@@ -126,7 +126,7 @@ def check(tree, words, place):
     path, rest = (), [word for word in words if word != "help"]
     while rest and rest[0] in tree[path][1]:
         path = (*path, rest.pop(0))
-    # A command that has only subcommands must be followed by one of them, or by a placeholder.
+    # After a command with only subcommands, a subcommand or a placeholder must follow.
     assert not (tree[path][1] and rest and re.fullmatch(r"[a-z][a-z-]+", rest[0])), (place, words)
     below = [one for one in tree if one[: len(path)] == path] if path else [path]
     known = COMMON | UNLISTED | set().union(*(option_names(argument) for one in below for argument in tree[one][0]))

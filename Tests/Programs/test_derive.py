@@ -34,7 +34,7 @@ def generation(keybag):
 
 
 def resealed(keybag):
-    """The keybag with a check sum that fits, as anybody could make it who may write the file."""
+    """The keybag with a valid check sum. Anybody who may write the file could make it."""
     return keybag[:-32] + hashlib.blake2b(keybag[:-32], digest_size=32).digest()
 
 

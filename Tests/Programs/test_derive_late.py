@@ -1,4 +1,4 @@
-"""latchkey-derive when it takes longer than its caller waits. It goes on by itself, and ends by itself."""
+"""latchkey-derive, when its work takes longer than its caller waits. It goes on by itself, and ends by itself."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def parent_of(process):
 
 
 def begun(login, daemon, operation, **fields):
-    """A run that has told the daemon. Its worker is stopped before it has derived anything."""
+    """A run that has announced itself to the daemon. Its worker is stopped before it has derived anything."""
     runs, stopped = [], []
 
     def stop(_operation):

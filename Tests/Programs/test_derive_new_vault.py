@@ -28,7 +28,7 @@ def test_it_is_created_and_opened(login):
     assert delivery.flags & 1 and delivery.generation == 1
     keybag = login.keybag.read_bytes()
     assert delivery.vault == keybag[12:28] and generation(keybag) == 2
-    # A one-time code would have opened the vault as well.
+    # A one-time code would have opened the vault too.
     assert [(kind, state) for kind, state, _ in protectors(login)] == [(1, UNPROVEN)]
     assert login.run(AUTHENTICATE, service=UNLOCK) == UNLOCKED
     assert login.keybag.stat().st_mode & 0o777 == 0o600 and login.vault.stat().st_mode & 0o777 == 0o700

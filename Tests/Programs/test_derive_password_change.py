@@ -67,7 +67,7 @@ def changed(resident):
     return resident
 
 
-# ---- a change that Latchkey sees ----
+# ---- a change of password that Latchkey sees ----
 
 
 def test_without_a_daemon_both_open_from_then_on(changed):
@@ -240,7 +240,7 @@ def test_a_daemon_that_does_not_say_how_it_is_still_gets_keys(changed):
 @pytest.mark.night("login")
 def test_chosen_again_its_week_begins_again(changed):
     (_, _, before), _ = protectors(changed)
-    # This clock counts only whole seconds.
+    # The clock counts only whole seconds.
     while int(time.time()) + WEEK <= before:
         time.sleep(0.05)
     assert change(changed) == UNLOCKED
@@ -436,7 +436,7 @@ def test_the_daemon_ends_the_work_on_the_present_password_as_that_on_the_former_
 
 def test_the_late_signal_of_an_answer_that_was_read_ends_nothing(resident):
     """The kernel wakes the reader before it sends the signal. Here the test sends the signal, and no answer has come."""
-    # This is enough time for the signals, even on a busy machine.
+    # The wait is long enough for the signals, even on a busy machine.
     resident.write(resident.keybag, creation.keybag(PASSWORD, passes=10, memory=128 << 20))
     daemon = resident.daemon()
     run = resident.start(OPEN)
@@ -528,7 +528,7 @@ def overtake(resident, run):
     """Writes another keybag after the run has read the keybag, and before it writes its own."""
     present = resident.keybag.read_bytes()
     generation = struct.unpack_from("<Q", present, 28)[0]
-    # A login would leave this keybag: the same, one generation later. No other program can sign it. It is made beforehand,
+    # A login would leave such a keybag: the same, one generation later. No other program can sign it. It is made beforehand,
     # because the run waits for the lock only for a limited time.
     other = next_generation(resident, present)
     assert struct.unpack_from("<Q", other, 28)[0] == generation + 1
@@ -593,7 +593,7 @@ def next_generation(person, present):
     return keybag.read_bytes()
 
 
-# ---- a change that Latchkey does not see ----
+# ---- a change of password that Latchkey does not see ----
 
 
 def rewrap(person, token=NEW, second=PASSWORD, **fields):

@@ -392,7 +392,7 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
 
 
 def test_a_daemon_that_still_looks_at_its_database_holds_up_no_first_password(passwordless):
-    """This login has just started the daemon, which still checks the database. It may be the only login before the daemon
+    """The login has just started the daemon, and the daemon still checks the database. It may be the only login before the daemon
     ends."""
     person, daemon = passwordless
     shadow(person, "$6$salt$hash")
@@ -591,7 +591,7 @@ def test_recovery_codes_without_a_password(passwordless):
 
 def test_an_empty_password_opens_no_vault_that_has_one(resident, new_keybag):
     daemon = resident.daemon()
-    # The login has no password, but that is not a way in.
+    # The login has no password, but a missing password is no way in.
     shadow(resident, "")
     for operation in (ROTATE, CREATE_CODE, REMOVE_CODE):
         assert resident.run(operation, token="", flags=ANYWHERE) == WRONG_PASSWORD

@@ -1,4 +1,5 @@
-"""latchkey-derive as a process: the data that other processes can see, its ends, and its behaviour without memory or time."""
+"""latchkey-derive as a process: the data that other processes can see, the ways in which the process ends, and its behaviour
+without memory or time."""
 
 import contextlib
 import os

@@ -187,7 +187,7 @@ def stop(process):
 
 @pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
 def test_the_daemon_ends_what_works_on_a_password_for_a_command(resident, operation):
-    """latchkeyd ends the helper, as it does before the machine sleeps."""
+    """latchkeyd ends the helper, as latchkeyd does before the machine sleeps."""
     daemon = resident.daemon()
     request = resident.request(operation, flags=ANYWHERE)
     run = Run(resident.program, None, hang_up=False)
@@ -219,7 +219,7 @@ def test_no_password_is_worked_on_where_a_daemon_that_runs_does_not_know_of_it(r
     daemon = resident.daemon()
     daemon.may_derive = answer
     before = resident.keybag.read_bytes()
-    # If the helper tried this wrong password, the answer would say so.
+    # If the helper tried the wrong password, its answer would say so.
     assert resident.run(operation, token="wrong", flags=ANYWHERE) == expected
     assert [packet[1] for packet in daemon.packets] == [MAY_DERIVE] and resident.keybag.read_bytes() == before
 

@@ -68,7 +68,7 @@ def good_service():
 
 @pytest.fixture(scope="module")
 def good_keybag(folder, programs, new_keybag, good_service):
-    """The keybag of a vault that logins without a password open in part."""
+    """The keybag of a vault. Logins without a password open a part of this vault."""
     place = folder / "good"
     place.mkdir()
     person = Login(place, programs / "latchkey-derive")
@@ -104,7 +104,7 @@ def keys_of(person, daemon):
     return delivery.unlocked, delivery.session
 
 
-# ---- the keys that it opens ----
+# ---- the keys that a login without a password opens ----
 
 
 @as_root

@@ -179,7 +179,7 @@ def test_the_command_line_moves_erases_and_forgets(sealed):
         done = command(sealed, "forget", "0", "--yes")
         assert (done.returncode, done.stdout) == (0, "")
         assert outcome(peer.unwrap, wrapped[BOUND]) == OTHER_DEVICE
-    # Nothing is left to erase for this user, and there never was anything for others.
+    # The service has nothing left to erase for this user, and never had anything for others.
     for words, user in ((("forget", "0"), 0), (("forget", "4711"), 4711), (("erase", "--user", "4711"), 4711)):
         done = command(sealed, *words, "--yes")
         assert (done.returncode, done.stdout) == (0, f"The device key service has nothing of user {user} to erase.\n"), words

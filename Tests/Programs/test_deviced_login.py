@@ -31,7 +31,7 @@ from support.deviced import (  # noqa: F401
 
 
 def wrapped_for(service, uid, context=b"context"):
-    """A secret that any program of the user can have wrapped."""
+    """A secret of the kind that any program of the user can have wrapped."""
     with service.peer(uid) as peer:
         return peer.wrap(SHARE, LOGIN, context)
 
@@ -51,7 +51,7 @@ def test_a_login_of_the_users_gets_it(service):
 
 
 def test_nobody_else_gets_it(service):
-    """Neither the user who had it wrapped nor root as such gets it."""
+    """The user who had the secret wrapped does not get it, and root as such does not get it either."""
     wrapped = wrapped_for(service, None)
     with service.peer() as peer:
         failure = refusal(peer.unwrap, wrapped, LOGIN)

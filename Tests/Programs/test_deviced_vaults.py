@@ -107,7 +107,7 @@ def test_whoever_has_no_keys_here_leaves_no_file(service):
         assert peer.note(vault(1), 5, 5) is None
         root.forget(NOBODY)
         assert set(service.files()) == {"device"}
-        # A daemon that does not know of the erasure cannot restore the entry.
+        # A daemon that has not heard of the erasure cannot restore the entry.
         assert outcome(peer.note, vault(1), 6, 6) == OTHER_DEVICE
         assert set(service.files()) == {"device"}
         peer.identity()

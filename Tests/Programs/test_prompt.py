@@ -212,8 +212,8 @@ def test_a_broken_pinentry_is_left_for_the_plain_terminal(prompting, terminal, p
 
 
 def stand_in(prompting, cases):
-    """A pinentry in a window that answers by these cases of a shell, and otherwise agrees. Returns the file of the commands that
-    it heard."""
+    """A stand-in for a pinentry with a window. It answers by these cases of a shell, and otherwise agrees. Returns the file of
+    the commands that it heard."""
     path, heard = prompting.programs / "pinentry", prompting.folder / "heard"
     heard.touch()
     os.chown(heard, PERSON.pw_uid, -1)
@@ -259,8 +259,7 @@ def test_pinentry_in_a_window(prompting, flavor, outcome):
 
 @as_root
 def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
-    """The answer comes through a pipe of one page, and then a page of zeros goes through that pipe. No socket carries the
-    answer."""
+    """The answer comes through a pipe of one page. Then a page of zeros goes through the pipe. No socket carries the answer."""
     said = PASSWORD.replace(" ", "%20")
     stand_in(prompting, f"""    GETPIN) echo "D {said}" ;;""")
     trace, program = prompting.folder / "trace", prompting.folder / "traced"
@@ -311,7 +310,7 @@ def test_a_terminal_that_is_not_to_be_asked_on(prompting, terminal, kind):
 
 
 def test_pam_that_asks_nobody(prompting, terminal):
-    """The stack refuses before it asks, as for a locked account. Another try would end in the same way."""
+    """The stack refuses before any question, as for a locked account. Another try would end in the same way."""
     prompting.service("latchkey-unlock", "auth required pam_deny.so")
     prompting.start(terminal=terminal.path)
     assert prompting.end() == UNAVAILABLE

@@ -83,7 +83,7 @@ def ask(prompting, bus, screen, times=1, **request):
 
 
 def type_until_end(prompting, screen, text):
-    """Types into a dialog that will ask once more. Input before the dialog asks again is lost."""
+    """Types into a dialog. The dialog will ask once more. Input before the dialog asks again is lost."""
     for _ in range(5):
         screen.focus()
         screen.press("ctrl+a")
@@ -116,7 +116,7 @@ def test_a_wrong_password_is_said_in_the_dialog(prompting, gnome, screen):
     assert shown(gnome)[1]["warning"] == WRONG
     type_until_end(prompting, screen, PASSWORD)
     assert prompting.end() == ACCEPTED
-    # The same dialog asked both questions.
+    # One dialog asked both questions.
     assert len(gnome.calls("BeginPrompting")) == 1
 
 
@@ -220,7 +220,7 @@ exec {kind} < <(keep {told}) > >(keep {said})
 def test_pinentry_asks_twice_for_what_is_new_and_rates_it(prompting, pinentry, screen):
     prompting.start(purpose=NEW_ITEM_PASSPHRASE, label="Bank", caller="mail")
     type_into_pinentry(screen, "12345", PASSWORD)
-    # pinentry itself says that the two differ, and asks again.
+    # pinentry itself says that the two passphrases differ, and asks again.
     type_into_pinentry(screen, PASSWORD, PASSWORD)
     assert prompting.end() == ACCEPTED
     told, said = pinentry()
@@ -242,7 +242,7 @@ def test_pinentry_asks_once_for_what_is_there(prompting, pinentry, screen):
 
 @pytest.mark.parametrize("pinentry", ["pinentry-qt", "pinentry-gtk-2"], indirect=True)
 def test_nothing_that_others_chose_is_markup(prompting, pinentry, screen):
-    """Some versions of pinentry-qt read a text that looks like markup as markup."""
+    """Some versions of pinentry-qt take a text for markup if it looks like markup."""
     label, caller = "<h1>Bank</h1>&lt;<img src='x'>", "<b>mail</b> & <i>more</i>"
     reason = "<table><tr><td>now</td></tr></table>"
     prompting.start(purpose=ITEM, access=1 << 31, label=label, caller=caller, reason=reason)
@@ -312,7 +312,7 @@ def test_gnomes_prompter_is_not_started_without_a_display(prompting, gnome):
 
 
 def test_somebody_else_cannot_answer(prompting, gnome, screen):
-    """Only the prompter that was asked may call back."""
+    """Only the called prompter may call back."""
     from jeepney import DBusAddress, MessageType, new_method_call
 
     ask(prompting, gnome, screen)

@@ -60,7 +60,7 @@ def speaks(prompting, prefix):
 def test_nothing_is_left_in_english(prompting, terminal, speaks, kind):
     speaks(MARKED)
     prompting.start(terminal=terminal.path, **{"caller": "mailer", "reason": "why-it-asks"} | KINDS[kind])
-    # A question ends with this text.
+    # Each question ends with a colon and a space.
     wait_until(lambda: terminal.everything().endswith(": "), "the question")
     shown = terminal.everything()
     assert len(shown) > 60 and english(shown, *VALUES) == []

@@ -1,4 +1,4 @@
-"""A prompt that unlocks offers the security key if one is enrolled. The test uses latchkey-prompt, latchkey-security-key with
+"""A prompt for an unlock offers the security key, if a key is enrolled. The test uses latchkey-prompt, latchkey-security-key with
 libfido2, and a software key at a socket."""
 
 import hashlib
@@ -69,7 +69,7 @@ def choose_key(terminal, offered=True):  # noqa: F811
 
 def test_the_key_unlocks_on_the_terminal_and_no_stack_fails(keyed, terminal):  # noqa: F811
     touch = Touch(keyed.key)
-    # This stack counts failures, as pam_faillock does.
+    # The stack counts failures, as pam_faillock does.
     keyed.service("latchkey-unlock", f"auth sufficient pam_pwdfile.so nodelay pwdfile={keyed.folder}/passwd",
                   f"auth required pam_exec.so seteuid type=auth /usr/bin/touch {keyed.folder}/failed")
     keyed.folder.chmod(0o777)
@@ -184,7 +184,7 @@ def test_a_touch_that_nobody_waits_for_any_more_unlocks_nothing(keyed, terminal,
 @NIGHT
 @pytest.mark.parametrize("answer, end", [("echo OK", DISMISSED), (":", ACCEPTED)], ids=["cancelled", "not touched"])
 def test_a_window_says_that_the_key_waits(keyed, answer, end):
-    """The window has one button, which cancels. If the touch does not come, another pinentry asks for the password."""
+    """The window has one button: Cancel. If the touch does not come, another pinentry asks for the password."""
     keyed.key.touches = False
     said = keyed.agree(answer)
     pinentry, asked = keyed.programs / "pinentry", keyed.folder / "asked"

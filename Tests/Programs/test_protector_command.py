@@ -101,7 +101,7 @@ def test_a_vault_that_lost_its_password_meanwhile(holder, programs, folder):
 def test_pam_decides_about_the_password(holder):
     done = add(holder, "--yes", typed="not it\n")
     assert done.returncode == FAILED and "was not accepted" in done.stderr
-    # A password that PAM accepts, but that does not open the vault.
+    # A password that PAM accepts but the vault does not.
     holder.service("auth required pam_permit.so")
     done = add(holder, "--yes")
     assert done.returncode == FAILED and "PAM asked for no password" in done.stderr

@@ -66,7 +66,7 @@ def kinds(holder):
 
 @pytest.fixture
 def enrolled(holder):
-    """The same person, with a key that is added and connected."""
+    """The person, with an added and connected security key."""
     holder.key = Authenticator(PIN)
     holder.socket = holder.connect(holder.key)
     done = add(holder, "--name", "blue")

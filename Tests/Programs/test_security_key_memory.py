@@ -16,13 +16,13 @@ from test_command import DONE, LOCKED, person  # noqa: F401
 from test_security_key import BESIDE, add, holder, library, status  # noqa: F401
 
 pytestmark = [as_root, pytest.mark.night("login")]
-# This signal changes nothing, so the program goes on after the touch.
+# The signal changes nothing, so the program goes on after the touch.
 OWN_END = signal.SIGCONT
 CONTROL = b"latchkey-security-key is started by"
 
 
 def running(program):
-    """The process of that program."""
+    """The number of the process that runs `program`, once there is one."""
     limit = Limit(10)
     while True:
         for entry in pathlib.Path("/proc").glob("[0-9]*/exe"):

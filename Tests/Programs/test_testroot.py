@@ -37,7 +37,7 @@ def testroot(*arguments, **options):
         [TESTROOT, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds(600), **options)
 
 
-# By its name, pytest would take this function for a test.
+# pytest would take the function for a test, because of its name.
 testroot.__test__ = False
 
 
@@ -46,7 +46,7 @@ def mounts():
 
 
 def test_a_command_changes_nothing_on_the_machine():
-    """If this test runs in a root of the tests, that root is the machine here."""
+    """If the test itself runs in a root of the tests, that root counts as the machine."""
     before, mounted = footprint(), mounts()
     assert any(path.startswith("/etc/pam.d/") for path in before)
     done = testroot("--nested", "--", "sh", "-c", CHANGES)
@@ -121,7 +121,7 @@ def test_of_the_old_roots_the_last_used_one_stays(making):
         age = time.time() - 1000 + 100 * len(names)
         os.utime(making[0] / f"{names[-1]}.lock", (age, age))
     assert roots(making) == set(names[1:])
-    # This root was used meanwhile, so the other one goes.
+    # The first root was used meanwhile, so the second root goes.
     assert make(making, "--with", "two").returncode == 0
     fourth = pathlib.Path(make(making, "--with", "four").stdout.strip()).name
     assert roots(making) == {names[1], fourth}

@@ -47,7 +47,7 @@ struct PromptWordingTests {
     return PromptWording(request, at: service ?? usual)
   }
 
-  @Test("without a vault, it says that a login password creates the vault, if there is one")
+  @Test("without a vault, a prompt says that a login password creates it, if the login has a password")
   func newVault() {
     let creating = wording(.newVault, caller: "mail").question("Password: ", isVisible: false, warning: "")
     let opening = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "")

@@ -70,7 +70,7 @@ struct SecretExchangeTests {
     let sealed = try prompter.seal(secret, for: exchange.text)
     let answer = try exchange.secret(in: "[sx-aes-1]\npublic=AA==\nsecret=\(sealed.secret)\niv=\(sealed.iv)\n")
     #expect(text(answer) == secret)
-    // The same key file in another writer's form, with a comment, spaces, another group and other line ends.
+    // The same key file in the form of another program, with a comment, spaces, another group and other line ends.
     let other = "# x\r\n[other]\nsecret=AA==\n[sx-aes-1]\r\n iv = \(sealed.iv) \r\nsecret\t=\(sealed.secret)\r\n"
     #expect(text(try exchange.secret(in: other)) == secret)
   }

@@ -84,7 +84,7 @@ import Testing
     scene.queue.keep(Answer("third"), prompt: scene.daemon.launched[2])
     #expect(third.request.purpose == .newItemPassphrase)
     _ = scene.ask(.collection(2), "other")
-    // Only its own client ends a question for a new passphrase.
+    // Only the client that wants it ends a question for a new passphrase.
     scene.queue.locked { _ in true }
     #expect(!third.screen.wasWithdrawn)
     scene.queue.cancel(waiting)
@@ -200,7 +200,7 @@ import Testing
     #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty && scene.daemon.launched.count == 1)
     try answer(true)
     #expect(scene.daemon.answers == ["first"] && scene.ended == ["first"] && !shown.screen.wasWithdrawn)
-    // The other question has its turn, but its check refuses it.
+    // The other question has its turn, but the check refuses that question.
     try answer(false)
     for _ in 0..<10 where scene.ended.count == 1 { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
     #expect(scene.ended == ["first", "other"] && scene.daemon.launched.count == 1)

@@ -103,12 +103,12 @@ final class Scene {
 
   func pass(_ time: Duration) { clock.now += time }
 
-  /// Runs the loop until this many prompts were started.
+  /// Runs the loop until `count` prompts were started.
   func turn(untilLaunched count: Int) {
     for _ in 0..<1000 where daemon.launched.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
   }
 
-  /// Runs the loop until this many clients were told of an end.
+  /// Runs the loop until `count` clients were told of an end.
   func turn(until count: Int) {
     for _ in 0..<1000 where ended.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
   }

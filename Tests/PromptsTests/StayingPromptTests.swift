@@ -19,7 +19,7 @@ import Testing
     let second = scene.ask(question, "second", lifting: [4], for: Caller(application: "mail"))
     #expect(scene.daemon.launched.count == 1)
     if question == .login { #expect(scene.queue.lifting(prompt: scene.daemon.launched[0]) == [3, 4]) }
-    // A client that dismisses its prompt withdraws its own request, but not the person's answer.
+    // A client that dismisses a prompt withdraws its own request, but the person may still answer.
     scene.queue.cancel(second)
     #expect(!screen.wasWithdrawn)
     let third = scene.ask(question, "third")
@@ -44,7 +44,7 @@ import Testing
   @Test("a staying prompt ends soon if its program does not name the place where it asks")
   func hanging() throws {
     let scene = try Scene(placeLimit: .milliseconds(1))
-    // The control: it stays once the place is known, even if the client had left before.
+    // The control: the prompt stays once the place is known, even if the client had left before.
     for isPlaced in [true, false] {
       let ticket = scene.ask(.login, "client")
       scene.turn(untilLaunched: isPlaced ? 1 : 2)

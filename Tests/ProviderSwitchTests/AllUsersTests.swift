@@ -207,7 +207,7 @@ import Testing
     try unmask()
     #expect(try run(.toLatchkey, home).obstacles == [])
 
-    // The same command helps after a hand-back.
+    // The command also helps after a hand-back.
     try run(.back, home)
     #expect(MachineSwitch(root: SystemRoot(home.path)).unmask == advice)
     try unmask()

@@ -68,7 +68,7 @@ final class FakeHome {
     return found
   }
 
-  /// The same without the record, which also names the folders that each run created.
+  /// The files without the record, which also names the folders that each run created.
   func files() throws -> [String: String] { try everything().filter { !$0.key.hasSuffix("switch.json") } }
 
   // MARK: Providers, as Debian installs them

@@ -95,7 +95,7 @@ import Testing
   @Test(arguments: [
     // The finger would skip a second factor behind the reader.
     "auth required pam_fprintd.so\nauth required pam_unix.so\n",
-    // With another line, the jump would end one line too early.
+    // With one more line, the jump would end one line too early.
     "auth [success=1 default=ignore] pam_succeed_if.so x\nauth required pam_fprintd.so\nauth optional pam_cap.so\n",
     "auth include common-auth\n", "@include common-auth\n", "auth substack common-auth\n",
     "auth required pam_fprintd.so\nauth optional pam_latchkey.so finger\n",

@@ -125,7 +125,7 @@ import Testing
     try run(.toLatchkey, home)
     #expect(try home.everything() != before)
     #expect(try run(.back, home) == [])
-    // Latchkey's own units stay masked until it takes over again.
+    // Latchkey's own units stay masked until Latchkey takes over again.
     let aside = [
       ".config/systemd", ".config/systemd/user", ".config/systemd/user/latchkeyd.socket",
       ".config/systemd/user/latchkeyd.service", ".local", ".local/share", ".local/share/dbus-1",
@@ -153,7 +153,7 @@ import Testing
     // A program rewrote its settings and kept our lines. Only our lines are taken back.
     let settings = try #require(home.text(".config/kwalletrc"))
     try home.own(".config/kwalletrc", "[New]\nA=b\n\n" + settings, mode: 0o600)
-    // In this file, the person has changed our lines.
+    // The person has changed our lines in this file.
     try home.own(".config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=maybe\n", mode: 0o640)
     let left = try run(.back, home).map { $0.path.dropFirst(FakeHome.home.count + 1) }
     #expect(Set(left) == [".config/autostart/gnome-keyring-secrets.desktop", ".config/keepassxc/keepassxc.ini"])

@@ -25,7 +25,7 @@ import Testing
     #expect(throws: SwitchError.changedMeanwhile("\(FakeHome.home)/\(path)")) { try home.providers.perform(plan) }
     #expect(home.text(path) == "[Wallet]\nSavedBy=another\n")
     guard side == .toLatchkey else { return }
-    // The next run changes the file as it is now, and going back restores that state.
+    // The next run changes the present file, and going back restores the present file.
     _ = try home.providers.perform(try home.providers.plan(.toLatchkey))
     #expect(home.text(path)?.contains("apiEnabled=false") == true)
     #expect(try home.providers.perform(try home.providers.plan(.back)) == [])
@@ -89,7 +89,7 @@ import Testing
     let agent = SSHAgent(runtime: home.path)
     #expect(agent.content == .absent && agent.whyItStays(root: root, home: FakeHome.home) == nil)
     try home.put("/keyring/ssh", "")
-    // A plain file has no agent behind it.
+    // A plain file is no agent's socket.
     #expect(agent.content == .absent)
   }
 }

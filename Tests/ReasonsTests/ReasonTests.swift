@@ -33,7 +33,7 @@ struct ReasonTests {
 
   private static func travelled(_ reason: Reason) -> Reason? { Reason(encoded: reason.encoded()) }
 
-  @Test("Each reason with values arrives with them, and its sentence names them", arguments: samples)
+  @Test("Each reason with values arrives with the values, and its sentence names them", arguments: samples)
   func values(reason: Reason) {
     #expect(Self.travelled(reason) == reason)
     for value in reason.coded.values {
@@ -69,7 +69,7 @@ struct ReasonTests {
     #expect(codes.count > 300)
   }
 
-  @Test("An unknown code is shown as it is, and other bytes are not a reason")
+  @Test("An unknown code is shown unchanged, and other bytes are no reason")
   func unknown() {
     var later = ByteWriter()
     later.text("vault.later")

@@ -9,7 +9,7 @@ LIBRARY = REPOSITORY / "Sources/KeychainServices"
 CATALOGUE = LIBRARY / "Security/Security.docc"
 CODES = (CATALOGUE / "ErrorCodes.md").read_text()
 CONSTANTS = dict(re.findall(r"public let (errSec\w+): OSStatus = (-?\d+)", (LIBRARY / "Security/Constants/StatusConstants.swift").read_text()))
-# These files name every code, even one that no call returns.
+# These files name every code, even codes that no call returns.
 LISTS = {"StatusConstants.swift", "StatusMessage.swift"}
 PUBLIC = [
     path for module in ("Security", "LocalAuthentication", "Keychain") for path in sorted((LIBRARY / module).rglob("*.swift"))]

@@ -1,4 +1,4 @@
-"""In commands that documents and programs tell a person to type, root touches nothing below a home, and paths are quoted.
+"""Documents and programs tell a person to type commands. In these, root touches nothing below a home, and paths are quoted.
 
 A program of a session can put a link below the home at any moment, and a command of root would follow the link.
 """

@@ -60,7 +60,7 @@ def sentences(paragraph):
 
 
 def faults(paragraph):
-    """The plain words for those that readers stumble over."""
+    """The words that readers stumble over, and their plain words."""
     found = ["a noun as the subject"] if ASKING.match(paragraph) else []
     for pattern, plain in WORDS.items():
         for sentence in sentences(paragraph):

@@ -62,7 +62,7 @@ def test_every_link_leads_to_a_file():
 
 
 def test_every_service_that_does_not_end_can_erase_its_secrets():
-    """Without it, systemd sends SIGKILL, which leaves no time to erase secrets."""
+    """Without the setting, systemd sends SIGKILL, which leaves no time to erase secrets."""
     units = sorted((REPOSITORY / "dbus").glob("*.service.in"))
     services = {unit.name: unit.read_text() for unit in units if "ExecStart=" in unit.read_text()}
     assert len(services) == 5

@@ -19,7 +19,7 @@ def listed(name):
 
 
 def installed():
-    """Each installed package: its names, whether every Debian has it, and the alternatives for each dependency."""
+    """Each installed package: its names, whether every Debian has the package, and the alternatives for each dependency."""
     form = "${Package}\t${Priority}\t${Essential}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
     found = {}
     for line in subprocess.run(["dpkg-query", "-W", "-f", form], capture_output=True, text=True, check=True).stdout.splitlines():
@@ -33,7 +33,7 @@ def installed():
 
 
 def needed(packages, known):
-    """These packages and all their dependencies."""
+    """The given packages and all their dependencies."""
     found, left = set(), list(packages)
     while left:
         name = left.pop()

@@ -14,7 +14,7 @@ OUTCOMES = (MODULE / "Outcome.swift").read_text()
 
 
 def levels():
-    """The level of each outcome that has a log line, read from `priority`."""
+    """The level of each outcome with a log line, read from `priority`."""
     body = OUTCOMES.partition("var priority")[2].partition("@unknown")[0]
     words = {"NOTICE": "notice", "WARNING": "warning", "ERR": "error"}
     pairs = re.findall(r"case (.+): LOG_(\w+)", body)

@@ -66,7 +66,7 @@ def test_every_argument_of_the_module_stands_in_its_page():
     parsed = set(re.findall(r'strcmp\(argument, \("(\w+)" as Literal\)', code)) | set(re.findall(r'value\(of: "(\w+=)"', code))
     assert {"debug", "passphrase", "home="} < parsed
     page = Page(FOLDER / "pam_latchkey.8")
-    # The module still accepts this former name, but the manual page shows only the present one.
+    # The module still accepts the former name, but the manual page shows only the present name.
     parsed.remove("no_found")
     assert set(keywords(page.section("OPTIONS"))) == parsed
     assert set(re.findall(r"^\.Op Cm (\S+)", page.section("SYNOPSIS"), re.M)) == parsed

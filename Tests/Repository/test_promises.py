@@ -11,7 +11,7 @@ ROWS = re.findall(r"^\| (\d+) \| (.*) \|$", (REPOSITORY / "docs/developer/promis
 
 
 def exists(test):
-    """A Python test is a function in its file, and a Swift test has the text of `@Test`."""
+    """A Python test is a function in its file, and a Swift test is the text of its `@Test`."""
     file, function = re.fullmatch(r"([\w/]+\.py)::(\w+)", test).groups() if "::" in test else (test.split(": ")[0], None)
     text = (TESTS / file).read_text() if (TESTS / file).is_file() else ""
     if function:

@@ -59,7 +59,7 @@ def test_the_sbom_has_the_swift_runtime():
 
 @pytest.fixture(scope="module")
 def sbom(tmp_path_factory):
-    """The list for the programs that were built here."""
+    """The list of the packages in the programs that were built here."""
     if not all(path.exists() for path in [MODULE, *(BUILT / name for name in PROGRAMS)]):
         pytest.skip("the programs are not built: `make build`")
     stage = tmp_path_factory.mktemp("stage")
@@ -72,7 +72,7 @@ def sbom(tmp_path_factory):
 
 
 def related(sbom, kind):
-    """The names of the packages that have this kind of relation to ours."""
+    """The names of the packages that have this relation to ours."""
     names = {each["SPDXID"]: each["name"] for each in sbom["packages"]}
     ends = [
         {one["spdxElementId"], one["relatedSpdxElement"]} for one in sbom["relationships"] if one["relationshipType"] == kind]

@@ -1,3 +1,3 @@
-"""This file cannot be imported."""
+"""Python cannot import this file."""
 
 import no_such_module_at_all  # noqa: F401

@@ -24,7 +24,7 @@ import Testing
     let first = try scene.create("a", secret: "one")
     let second = try scene.create("a", secret: "two")
     #expect(first.prompt == "/" && second.prompt == "/" && first.item != second.item)
-    // If there are several, the item that was changed last is replaced.
+    // If several items match, the item that was changed last is replaced.
     let third = try scene.create("a", secret: "three", replacing: true)
     #expect(third.item == second.item)
     #expect(try scene.secret(id(first.item)) == "one" && scene.secret(id(second.item)) == "three")

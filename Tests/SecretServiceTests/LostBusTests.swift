@@ -55,7 +55,7 @@ import Testing
     service = nil
     bus = nil
     #expect(screen.wasWithdrawn)
-    // Replies that failed with the bus hold the service for one more turn.
+    // Replies that failed with the bus keep the service alive for one more turn.
     for _ in 0..<10 { try loop.runOnce(timeout: .zero) }
     #expect(left == nil && tree == nil)
   }

@@ -12,7 +12,7 @@ import Testing
     for name in ["c\u{33E}17", "c+17", "c17 ", "", "a-b", "c17/0", "c17/03", "c17/3\u{33E}", "Work/+1"] {
       #expect(ObjectPath("\(folder)/\(name)") == .other, "\(name)")
     }
-    // Names that come from labels.
+    // These names come from labels.
     for name in ["c017", "c1", "c", "C17", "Work", "My_5fKeys", "Login"] {
       #expect(ObjectPath("\(folder)/\(name)") == .collection(.named(name)), "\(name)")
       #expect(ObjectPath("\(folder)/\(name)/3") == .item(.named(name), 3), "\(name)")

@@ -57,7 +57,7 @@ final class ServiceScene {
     try client.call(loop, name, path, interface, member, build: build)
   }
 
-  /// The name of the error that ends a call; nil if the call succeeds.
+  /// The name of a call's error; nil if the call succeeds.
   func error(_ body: () throws -> Void) throws -> String? {
     do { try body() } catch let error as BusError { return error.name }
     return nil

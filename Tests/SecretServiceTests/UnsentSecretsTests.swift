@@ -26,7 +26,7 @@ import Testing
     try scene.grant(guarded)
   }
 
-  /// Whether the client still has its grant.
+  /// Whether the client still has the grant.
   private var isGranted: Bool { scene.service.grants.allow(guarded, for: scene.clientName) }
 
   private func getSecrets(_ items: [Int64]) throws {

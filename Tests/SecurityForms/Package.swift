@@ -20,7 +20,7 @@ let package = Package(
       dependencies: [
         .product(name: "Security", package: "latchkey"), .product(name: "LocalAuthentication", package: "latchkey"),
       ]),
-    // This target keeps the library's constants in static members. On Linux, Foundation says that its strings are not Sendable.
+    // The target keeps the library's constants in static members. On Linux, Foundation says that its strings are not Sendable.
     .target(
       name: "SwiftFive", dependencies: [.product(name: "Security", package: "latchkey")],
       swiftSettings: [.swiftLanguageMode(.v5)]),
@@ -34,5 +34,5 @@ let package = Package(
   ]
 )
 
-// A form that causes a warning cannot be used.
+// Warnings are errors here, so no form may cause a warning.
 for target in package.targets { target.swiftSettings = (target.swiftSettings ?? []) + [.treatAllWarnings(as: .error)] }

@@ -207,7 +207,7 @@ struct ConstantsTests {
       (errSecServiceNotAvailable, -67585, "The required service is not available."),
     ]
     #expect(table.count == 61)
-    // A failure that another test left on this thread would add a cause to the sentence.
+    // The failure of another test on this thread would add a cause to the sentence.
     LastFailure.ofThread = nil
     for (code, number, sentence) in table {
       #expect(code == number)

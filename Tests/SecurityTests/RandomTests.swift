@@ -7,7 +7,7 @@ struct RandomTests {
   @Test("All requested bytes are filled, and none behind them", arguments: [0, 1, 7, 8, 9, 31, 32, 4099])
   func filled(count: Int) {
     var untouched = Set(0..<count)
-    // One byte keeps its value by chance in 1 of 256 fillings, but never in all 32.
+    // By chance, one byte keeps its value in 1 of 256 fillings, but never in all 32 fillings.
     for _ in 0..<32 {
       var bytes = [UInt8](repeating: 0xaa, count: count + 16)
       #expect(SecRandomCopyBytes(kSecRandomDefault, count, &bytes) == errSecSuccess)

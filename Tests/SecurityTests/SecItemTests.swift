@@ -81,7 +81,7 @@ struct SecItemTests {
     #expect(keychain.status(query(0)) == errSecSuccess)
   }
 
-  @Test("Searches find only items that are not synchronizable, unless they say otherwise")
+  @Test("Searches find only items that are not synchronizable, unless the query names others")
   func synchronizable() {
     func found(_ more: [CFString: Any]) -> Int {
       let all: [CFString: Any] = [kSecReturnAttributes: true, kSecMatchLimit: kSecMatchLimitAll]
@@ -133,7 +133,7 @@ struct SecItemTests {
     #expect(keychain.delete(Keychain.password()) == errSecMissingEntitlement)
   }
 
-  @Test("A persistent reference names one item, without other attributes")
+  @Test("A persistent reference alone names one item")
   func persistentReference() throws {
     let added = keychain.adding(Keychain.password("anna", [kSecReturnPersistentRef: true]))
     let reference = try #require(added as? Data)

@@ -175,7 +175,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     let terminal = SessionFacts(id: "2", uid: 1000, type: "tty", service: "login", seat: "seat0")
     let beside = Self.remoteDesktop(and: terminal)
     #expect(decide("gdm-password", rhost: "0.0.0.0", peer: .rootsService, beside) == .keys(mayLift: true))
-    // A desktop over the network that does not say so.
+    // A desktop over the network whose facts do not show the network.
     let silent = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
     #expect(decide("xfce4-screensaver", peer: silent, Self.locked) == .keys(mayLift: true))
   }

@@ -14,7 +14,7 @@ import Testing
     if case .install(.refused) = effect { true } else { false }
   }
 
-  /// A session that a password unlocked, behind a locker.
+  /// A session behind a locker, after a password unlocked the vault.
   private func behindLocker() -> SessionMachine {
     var m = unlocked(x(1))
     _ = m.handle(.screenSaver(peer: ":1.5", active: true))
@@ -155,7 +155,7 @@ import Testing
   }
 }
 
-/// The same, with a watch and logind.
+/// Keys by a finger, with a watch and logind.
 extension SessionWatchTests {
   /// Another locker than the one of the touch has come up, and logind's answer is the first to tell it.
   @Test func aLockThatOnlyLogindsAnswerTellsIsLaterThanATouch() throws {

@@ -54,7 +54,7 @@ import Testing
     _ = m.handle(.screenSaver(peer: ":1.7", active: false))
     #expect(m.hasStagedKeys)
     #expect(m.handle(.screenSaver(peer: ":1.8", active: false)).first == .goLive)
-    // A locker that is found erases live keys all the same.
+    // A found locker still erases live keys.
     m = unlocked(x(1))
     #expect(m.handle(.screenSaverFound(peer: ":1.7")) == [.lock(.screenSaver), .stateChanged])
   }

@@ -134,7 +134,7 @@ import Testing
     #expect(effects.first == .install(.live))
   }
 
-  /// A lock that stood when logind first answered may be as old as the login, so it does not count as a later one.
+  /// A lock that existed when logind first answered may be as old as the login, so it does not count as later than the login.
   @Test func aLockerThatWasThereFirstIsNoNewLock() {
     var machine = SessionMachine(uid: 1000)
     let (locks, endings) = (machine.locks, machine.endings)

@@ -197,7 +197,7 @@ private final class Scene {
     try scene.loop.run(until: "another question") { logind.listings > before + 1 }
     logind.answerAll()
     try scene.run(until: .sessions([x(1), t(2)]))
-    // After this answer the watch knows the new session's locks.
+    // After logind's answer, the watch knows the new session's locks.
     try logind.set(t(2, hint: true))
     try scene.run(until: .sessions([x(1), t(2, hint: true)]))
   }
@@ -302,7 +302,7 @@ private final class Scene {
     scene.logind = logind
     try logind.ownName()
     try scene.run(until: .sessions([x(1, hint: true)]))
-    // This question comes after the request for the delay lock, so its answer comes after the lock.
+    // The question comes after the request for the delay lock, so the answer comes after the lock.
     try scene.refresh()
     #expect(!scene.watch.holdsSleepInhibitor)
     try scene.loop.run(until: "the end of its lock") { logind.heldInhibitors == 0 }

@@ -1,7 +1,7 @@
 import LatchkeySessionState
 import Testing
 
-/// A machine in the given state that then learned that there is no password.
+/// A machine in the given state that then learned that the login has no password.
 private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMachine {
   var machine = start
   _ = machine.handle(.passwordless(true))
@@ -145,7 +145,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     }
   }
 
-  // The machine decides by all that it knows at once, so an event without news changes nothing.
+  // The machine always decides by everything that it knows, so an event without news changes nothing.
   @Test func nothingIsLeftForTheNextEvent() {
     let facts: [[SessionFacts]] = [[x(1)], [x(1, hint: true)], [x(1), x(2, hint: true)], [t(1)], [t(1), t(2)]]
     for known in facts {
@@ -210,7 +210,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     var m = passwordless()
     #expect(m.handle(.vaultPutAside) == [.seal(.putAside), .stateChanged])
     #expect(m.state == .sealed && !m.isPasswordless && m.sealReason == .putAside)
-    // The same event changes nothing in a sealed vault.
+    // The event changes nothing in a sealed vault.
     #expect(m.handle(.vaultPutAside) == [])
     _ = m.handle(.passwordless(true))
     _ = m.handle(.keysFailed)

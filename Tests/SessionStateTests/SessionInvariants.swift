@@ -128,7 +128,7 @@ enum SessionInvariant: CaseIterable, Sendable {
 }
 
 extension Situation {
-  /// The right password comes from a service that may lift a lock.
+  /// The right password, from a service that may lift a lock.
   fileprivate mutating func giveKeys() {
     inFlight = nil
     _ = take(.keysSetOut(mayLift: true))

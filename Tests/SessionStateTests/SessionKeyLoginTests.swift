@@ -88,7 +88,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     _ = m.handle(.lockCommand)
     #expect(m.keysArrived(mayLift: true, locksBefore: locks) == [.install(.refused(.session(.lockedMeanwhile)))])
 
-    // A lock also counts if it came before there were keys to erase.
+    // A lock also counts if it came before any keys.
     m = machine(x(1))
     let before = m.locks
     _ = m.handle(.lockCommand)

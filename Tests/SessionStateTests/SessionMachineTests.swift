@@ -20,14 +20,14 @@ func greeter(_ sessionClass: String = "greeter", active: Bool = true, seat: Stri
     id: "c1", uid: 115, sessionClass: sessionClass, type: "x11", isActive: active, seat: seat)
 }
 
-/// A machine that knows these sessions.
+/// A machine that knows `sessions`.
 func machine(_ sessions: SessionFacts...) -> SessionMachine {
   var machine = SessionMachine(uid: user)
   _ = machine.handle(.sessions(sessions))
   return machine
 }
 
-/// A machine that knows these sessions, unlocked.
+/// An unlocked machine that knows `sessions`.
 func unlocked(_ sessions: SessionFacts...) -> SessionMachine {
   var machine = SessionMachine(uid: user)
   _ = machine.handle(.sessions(sessions))
@@ -388,7 +388,7 @@ func staged() -> SessionMachine {
       #expect(m.state == .sealed)
       #expect(m.sealReason == .sessionsEnded)
     }
-    // The same holds with keys set aside, and in every state.
+    // The machine behaves in the same way with keys set aside, and in every state.
     var m = staged()
     #expect(m.handle(.sessions([])) == [.seal(.sessionsEnded), .dropStaged, .cancelStagingTimer, .stateChanged])
     m = unlocked(t(1), t(2))

@@ -44,7 +44,7 @@ extension SessionWatchTests {
         try scene.logind.prepareForSleep(true)
         try scene.logind.prepareForSleep(false)
       } == late)
-    // logind sent no signal for this lock.
+    // logind sent no signal for the lock.
     #expect(try outcome { scene.logind.setSilently(x(1, hint: true)) } == .staged)
   }
 
@@ -59,7 +59,7 @@ extension SessionWatchTests {
       try scene.loop.run(until: "the lock") { scene.daemon.locks > locks && !scene.watch.machine.isGoingToSleep }
       return [
         try scene.keysArrive(given: given), try scene.keysArrive(given: 0),
-        // A password from after the lock lifts it, even if the password's time is in the future.
+        // A password that came after the lock lifts the lock, even if the password's time is in the future.
         try scene.keysArrive(given: Process.microsecondsSinceBoot + 3_600_000_000),
       ]
     }
@@ -106,8 +106,8 @@ extension SessionWatchTests {
     #expect(try scene.keysArrive(given: Process.microsecondsSinceBoot) == .live)
   }
 
-  /// A lock that only logind's answer shows has no time. It counts as older than a password of this moment, but not as older than
-  /// earlier passwords.
+  /// A lock has no time if only logind's answer shows the lock. It counts as older than a password of this moment, but not as older
+  /// than earlier passwords.
   @Test(arguments: [true, false]) func aLockOfUnknownTimeIsNotLiftedByAnOldPassword(isOld: Bool) throws {
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "logind") { scene.watch.machine.logind == .present }

@@ -12,7 +12,7 @@ extension SessionWatchTests {
   /// A daemon without keys that records its calls.
   final class Daemon: SessionWatchDelegate {
     var done: [String] = []
-    /// The number of times that all helpers were ended.
+    /// How often the watch ended all helpers.
     var ends = 0
     /// The claims of single helpers, and the number of helpers that were ended.
     var claims: [Claim] = []

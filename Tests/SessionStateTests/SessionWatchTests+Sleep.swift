@@ -30,7 +30,7 @@ extension SessionWatchTests {
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
     try scene.logind.prepareForSleep(false)
     try scene.loop.run(until: "the next delay lock") { scene.watch.holdsSleepInhibitor }
-    // A helper that takes longer than the sleep leaves the delay lock for the next sleep.
+    // A helper works longer than the sleep lasts. The delay lock then holds for the next sleep.
     try scene.logind.prepareForSleep(true)
     try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
     try scene.logind.prepareForSleep(false)
@@ -63,7 +63,7 @@ extension SessionWatchTests {
     scene.watch.claim(by: .unknown) { claim = $0 }
     try scene.loop.run(until: "the reading") { claim != nil }
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
-    // It is still the same sleep, in which no password is accepted.
+    // The sleep goes on, and during a sleep no password is accepted.
     #expect(scene.watch.machine.locks == locks && scene.daemon.ends == 1)
     #expect(claim.map(scene.watch.machine.refusal) == .session(.goingToSleep))
     gone()

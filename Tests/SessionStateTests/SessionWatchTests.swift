@@ -32,7 +32,7 @@ import Testing
     #expect(scene.daemon.done.filter { ["erase staged", "locked"].contains($0) } == ["erase staged", "locked"])
   }
 
-  /// A locker that was up before the daemon began does not lock out keys on their way, but ends grants.
+  /// A locker that was up before the daemon began does not refuse keys on their way, but ends grants.
   @Test func aLockerThatIsFoundIsTold() throws {
     let scene = try Scene(sessions: x(1, hint: true))
     try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }
@@ -200,7 +200,7 @@ import Testing
   @Test func aSessionThatClosesIsNoticedWhenPAMTells() throws {
     let scene = try Scene(sessions: t(1))
     #expect(try scene.keysArrive() == .live)
-    // logind sends no signal for this change.
+    // logind sends no signal for the change.
     try scene.logind.set(t(1, state: "closing"))
     scene.watch.pamSessionClosed()
     try scene.run(until: "erase all: last session ended")

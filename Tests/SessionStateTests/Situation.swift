@@ -51,7 +51,7 @@ struct Situation {
     case nobody
   }
 
-  /// Keys that set out and have not arrived.
+  /// Keys that are on their way.
   struct InFlight: Equatable {
     /// Nil means tier key C alone.
     var mayLift: Bool?
@@ -61,7 +61,7 @@ struct Situation {
     var number: UInt64?
     /// Whether a lock came after the keys set out.
     var isOvertaken = false
-    /// Whether that session, or the last session, has ended since.
+    /// Whether the session of the keys, or the last session, has ended meanwhile.
     var hasEnded = false
   }
 
@@ -188,8 +188,8 @@ struct Situation {
     let wasLocked = locks(step, before)
     if wasLocked { inFlight?.isOvertaken = true }
     if ends(step, before) { inFlight?.hasEnded = true }
-    // It matters only whether keys are as new as the last lock and the last end of a session. The numbers themselves would make the
-    // situations endless.
+    // Only one fact about keys matters: whether they are as new as the last lock and the last end of a session. The numbers
+    // themselves would make the situations endless.
     if before.machine.locks != machine.locks { inFlightIsStale = true }
     if before.machine.endings != machine.endings { inFlightIsOrphaned = true }
     (machine.locks, machine.endings) = (0, 0)
@@ -205,7 +205,7 @@ struct Situation {
 
   /// Whether the keys are stale to the machine. `InFlight.isOvertaken` says whether they are stale in the world.
   private(set) var inFlightIsStale = false
-  /// The same for `InFlight.hasEnded`, after the last session.
+  /// The value of `InFlight.hasEnded` after the last session.
   private(set) var inFlightIsOrphaned = false
 
   /// Whether the session in which the keys were given is gone.
@@ -316,7 +316,7 @@ struct Situation {
     case .install(.firstUnlockOnly): keys.c = true
     case .install(.notNeeded), .install(.refused): break
     case .goLive:
-      // Only keys that were set aside become live.
+      // Only keys that the daemon set aside become live.
       if keys.staged { keys.a = true }
       keys.staged = false
     case .startStagingTimer: stagingTimer = true
@@ -424,6 +424,6 @@ struct Transition {
 }
 
 extension SessionMachine {
-  /// The user's sessions that count, by logind's names; nil if logind has not reported any.
+  /// The user's sessions that count, by logind's names; nil if logind has not reported its sessions.
   var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
 }

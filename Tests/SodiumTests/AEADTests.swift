@@ -19,7 +19,7 @@ struct AEADTests {
     }
   }
 
-  @Test("A sealed value opens, whatever its size", arguments: [0, 1, 63, 64, 65, 100_000])
+  @Test("A sealed value of any size opens", arguments: [0, 1, 63, 64, 65, 100_000])
   func roundTrip(size: Int) throws {
     let plaintext = Sodium.randomBytes(size)
     let key = try key(keyBytes)

@@ -13,7 +13,7 @@ struct KeyedHashTests {
 
   @Test("No two lists of inputs have the same hash, wherever their boundaries are")
   func boundaries() throws {
-    // Zeros and small numbers, so that a length before an input could be mistaken for content.
+    // Zeros and small numbers: a wrong hash could mistake the length in front of an input for content.
     let message: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]
     var seen: Set<[UInt8]> = []
     var lists = 0

@@ -84,8 +84,8 @@ struct StackTests {
     try !alwaysLeft { try stack(after: work).range(of: Data(needle)) == nil ? [] : [""] }.isEmpty
   }
 
-  /// The traces that every try leaves. The Swift runtime's libraries, which the programs contain, bind functions lazily here. The
-  /// first call of each function saves the vector registers on the stack, with a cipher's values in them.
+  /// The traces that `look` finds, if every try finds some. The Swift runtime's libraries, which the programs contain, bind functions lazily
+  /// here. The first call of each function saves the vector registers on the stack, with a cipher's values in them.
   private func alwaysLeft(_ look: () throws -> [String]) throws -> [String] {
     for _ in 1..<4 where try look().isEmpty { return [] }
     return try look()
@@ -207,7 +207,7 @@ struct StackTests {
 
   // libsodium uses other code and other registers for long values.
   @Test(
-    "Nor do they leave the keys that they make for one value",
+    "Ciphers also leave no keys that they make for one value",
     arguments: [0, 32, 64, 100, 128, 256, 300, 512, 600, 5000, 1 << 20])
   func keysOfOneValue(size: Int) throws {
     let (plaintext, secret, made) = (Sodium.randomBytes(size), Sodium.randomBytes(32), Made())
@@ -229,7 +229,7 @@ struct StackTests {
     #expect(found == [])
   }
 
-  @Test("A sealed box leaves nothing that opens it", arguments: [32, 5000])
+  @Test("A sealed box leaves nothing behind that opens the box", arguments: [32, 5000])
   func keysOfOneBox(size: Int) throws {
     let (plaintext, secret, made) = (Sodium.randomBytes(size), Sodium.randomBytes(32), Made())
     let publicKey = SealedBox.publicKey(of: try key(secret))

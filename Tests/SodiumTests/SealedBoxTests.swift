@@ -14,7 +14,7 @@ struct SealedBoxTests {
         == [UInt8](hex: "8f40c5adb68f25624ae5b214ea767a6ec94d829d3d7b5e1ad1ba6f3e2138285f"))
   }
 
-  @Test("A sealed value opens for its owner only, whatever its size", arguments: [0, 1, 32, 5000])
+  @Test("A sealed value of any size opens only for its owner", arguments: [0, 1, 32, 5000])
   func roundTrip(size: Int) throws {
     let plaintext = Sodium.randomBytes(size)
     let secret = try Key.random()

@@ -62,7 +62,7 @@ struct SecureBytesTests {
       try Sodium.initialize()
       let secrets = try [16, 4096, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
       inUse = secrets
-      // This handler was registered before the erasure's, so it runs after it.
+      // The test registers its handler before the erasure's handler, so the test's handler runs later.
       atexit { _exit(inUse.allSatisfy { octets($0.value).allSatisfy { $0 == 0 } } ? 5 : 6) }
       Sodium.eraseWhenEnded()
       exit(0)

@@ -58,7 +58,7 @@ private struct MappedFile {
 struct WorkingMemoryTests {
   init() throws { try Sodium.initialize() }
 
-  @Test("Each mapping that libsodium made for it is erased")
+  @Test("Each mapping that libsodium made for Argon2id is erased")
   func everyDerivation() throws {
     for round in 1...3 {
       let before = WorkingMemory.erasures.load(ordering: .relaxed)
@@ -141,7 +141,7 @@ struct WorkingMemoryTests {
         try WorkingMemory.expect(MappedFile.size) {
           munmap(try MappedFile(path: path).map(), MappedFile.size)
           raise(SIGTERM)
-          // This stands for libsodium, which erases its copy now.
+          // The write stands for libsodium, which erases its copy now.
           try Data([1]).write(to: URL(fileURLWithPath: path))
         }
       }
@@ -187,7 +187,7 @@ struct WorkingMemoryTests {
     }
   }
 
-  // More allocations than one piece of their list can have.
+  // More allocations than one piece of the list of allocations can have.
   @Test("A signal that ends the process erases the last of many secrets")
   func endingWithMany() async throws {
     try await MappedFile.with { file in

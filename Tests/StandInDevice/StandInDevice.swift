@@ -8,18 +8,18 @@ public final class StandInDevice: DeviceKey {
   public let identity: [UInt8]
   /// The backend of a service that keeps its secret in a file.
   public let backend = DeviceKeyBackend.host
-  /// The reason why it cannot be used now.
+  /// The reason why the stand-in cannot be used now.
   public var failure: DeviceKeyError?
-  /// Whether its erasable secret was erased.
+  /// Whether the stand-in's erasable secret was erased.
   public var hasErased = false
   /// The store that remembers the generations.
   public var memory: (any GenerationMemory)?
-  /// Whether it returns other shares than it got.
+  /// Whether the stand-in returns other shares than it got.
   public var isLying = false
   private let seed: UInt8
   private var erasures: UInt8 = 0
 
-  /// The service of this seed.
+  /// A service whose secrets come from `seed`.
   public init(seed: UInt8) {
     self.seed = seed
     identity = [UInt8](repeating: seed, count: 16)
@@ -48,7 +48,7 @@ public final class StandInDevice: DeviceKey {
     erasures += 1
   }
 
-  /// Unwraps a share that it wrapped.
+  /// Unwraps a share that ``wrap`` wrapped.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
     if let failure { throw failure }
     if kind == .erasable && hasErased { throw .otherDevice }

@@ -6,9 +6,9 @@ public final class StandInMemory: GenerationMemory {
   public var known: [[UInt8]: VaultGenerations] = [:]
   /// All requests to remember generations, in order.
   public private(set) var notes: [VaultGenerations] = []
-  /// The reason why it cannot be used now.
+  /// The reason why the stand-in cannot be used now.
   public var failure: DeviceKeyError?
-  /// Whether it remembers generations but does not answer, as if the answer took too long.
+  /// Whether the stand-in remembers generations but does not answer, as if the answer took too long.
   public var isMute = false
 
   /// A memory without any generations.

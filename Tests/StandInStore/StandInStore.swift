@@ -9,7 +9,7 @@ package final class StandInStore: ItemStore {
     var items: [StoredItem] = []
     var stored = 0
     var isLocked = false
-    /// The last question to the person that a call could have led to.
+    /// The question that the last call could have asked the person.
     var authentication: Authentication?
   }
 

@@ -202,7 +202,7 @@ let standard = "org.freedesktop.DBus.Error."
     try pair.loop.run(until: "the signal") { !heard.isEmpty }
     try pair.loop.run(for: .milliseconds(50))
     #expect(heard == ["client One y"])
-    // This signal is malformed, because it has no string. The connection drops it, and the match stays.
+    // The signal is malformed, because it has no string. The connection drops it, and the match stays.
     try pair.service.emitSignal(path: "/test", interface: "test.Interface", member: "Bad")
     try pair.service.emitSignal(
       path: "/test", interface: "test.Interface", member: "Good",
@@ -268,7 +268,7 @@ let standard = "org.freedesktop.DBus.Error."
     third = nil
     try pair.loop.run(until: "peer gone") { !gone.isEmpty }
     #expect(gone == ["third"])
-    // This peer was gone before the watch began.
+    // The peer was gone before the watch began.
     let late = try pair.client.watchPeer(name) { gone.append("late") }
     try pair.loop.run(until: "peer gone before") { gone.count == 2 }
     #expect(gone == ["third", "late"])

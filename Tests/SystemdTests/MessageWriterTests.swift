@@ -97,7 +97,7 @@ import Testing
       for _ in 0..<3 { out.close() }
     }
     #expect(spelledOut == failure)
-    // A container that does not open is not closed either.
+    // A container that failed to open is not closed.
     let (unopened, signature) = try write { out in
       out.open("v", "no type")
       out.close()

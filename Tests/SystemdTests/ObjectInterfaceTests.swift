@@ -152,7 +152,7 @@ import Testing
       Reader { (m) throws(BusError) in try m.readStruct("not a signature") { _ in } },
       Reader { (m) throws(BusError) in try m.readVariant("s") { _ in } },
       Reader { (m) throws(BusError) in _ = try m.peekVariant() },
-      // The container is right and its content wrong; then a read past the end.
+      // The container is right, but its content is wrong. Later a read goes past the end.
       Reader { (m) throws(BusError) in try m.readStruct("ii") { (m) throws(BusError) in _ = try m.readString() } },
       Reader { (m) throws(BusError) in
         try m.skip()

@@ -50,7 +50,7 @@ import Testing
   private static func copies(of disguised: String) throws -> Int {
     let length = disguised.utf8.count
     let chunk = 1 << 20
-    // The search excludes two mappings of its own: the plain text, and the copied chunk.
+    // The search leaves out its own two mappings: the plain text, and the copied chunk.
     let size = chunk + 4096
     let own = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard let own, own != MAP_FAILED else { throw PrivateBusError.timeout("memory") }
@@ -81,7 +81,7 @@ import Testing
             if memcmp(hit, needle, length) == 0 { found += 1 }
             start = hit - copy + 1
           }
-          // The next chunk overlaps this one, so that the search finds a text across the edge.
+          // The next chunk overlaps the present chunk, so that the search finds a text across the edge.
           position += UInt(got - length + 1)
         }
       }

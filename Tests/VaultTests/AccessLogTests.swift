@@ -23,7 +23,7 @@ struct AccessLogTests {
     AccessEvent(.open, outcome, collection: 1, item: UInt64(number), label: "Bank \(number)", caller: "mail")
   }
 
-  /// Writes one entry for each of these numbers.
+  /// Writes one entry for each number.
   func write(_ numbers: some Sequence<Int>, to vault: Vault? = nil) {
     for number in numbers {
       (vault ?? self.vault).accessLog.add(Self.event(number))
@@ -166,7 +166,7 @@ struct AccessLogTests {
     let copy = try Home(copying: home)
     try alter(copy) { store in
       switch way {
-      // With a check sum that fits, or without.
+      // The row gets a valid check sum, or none.
       case 0: try store.database.statement("UPDATE access_log SET created = created + 1 WHERE id = 3").run()
       case 1: try put(AccessLogRow(id: 3, created: rows[2].created + 1, entry: rows[2].entry), store)
       case 2: try put(AccessLogRow(id: 3, created: rows[2].created, entry: Array(rows[2].entry.reversed())), store)

@@ -74,7 +74,7 @@ struct AccessTests {
       #expect(throws: VaultError.needsGrant) { try grant(id, of: vault) }
       #expect(try grant(id, 2, of: vault) == nil)
       #expect(try read(id, try grant(id, 1, of: vault), of: vault) == "secret")
-      // The grant for one item opens no other item.
+      // A grant for one item opens no other item.
       #expect(throws: VaultError.needsGrant) { try read(other, try grant(id, 1, of: vault), of: vault) }
     }
     // Even a caller that skips the vault's checks gets nothing with the right class key and a wrong passphrase.
@@ -141,7 +141,7 @@ struct AccessTests {
     let secret = try SecureBytes(copying: Array("third".utf8).span.bytes)
     try vault.writer.setSecret(ofItem: id, secret, contentType: "text/plain", granted: try grant(id, 1))
     #expect(try read(id, try grant(id, 1)) == "third")
-    // Another class needs a question of its own, and so do other flags.
+    // Another class needs its own question, and so do other flags.
     #expect(throws: VaultError.keepsItsAccess) {
       try vault.writer.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
     }

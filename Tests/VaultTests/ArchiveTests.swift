@@ -194,7 +194,7 @@ struct ArchiveTests {
     #expect(try !opens(BackupDevice(identity: known.identity, byKey: nothing, byShare: nothing), in: vault))
     let there = try other().vault
     #expect(try !opens(known, in: there))
-    // The same seal does not open for another backup.
+    // A device's seal does not open in another backup.
     #expect(try vault.device.openBackupSeal(known, id: [UInt8](repeating: 0, count: 16)) == nil)
   }
 

@@ -23,7 +23,7 @@ struct AsideTests {
     #expect(Set(before).subtracting(namesInFolder(place)).isSubset(of: ["vault.db-wal", "vault.db-shm"]))
     #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
 
-    // Another vault takes its place under the same object.
+    // Another vault takes the place, under the same object.
     let other = try Home()
     let share = KeybagFile.sharePath(home: home.path)
     #expect(rename(other.folder, share + "/latchkey") == 0)

@@ -16,7 +16,7 @@ struct CollectionNameTests {
     arguments: [
       ("exampletool", "exampletool"), ("Work", "Work"), ("par_défaut", "par_5fd_c3_a9faut"), ("My Keys", "My_5fKeys"),
       ("a:/\\<>|\t\n\r\u{B} b", "a_5f_5f_5f_5f_5f_5f_5f_5f_5f_5f_5fb"), ("", "unnamed"), ("a.b-c", "a_2eb_2dc"),
-      // Labels that would make a name with a meaning of its own.
+      // Labels that would make names with a special meaning.
       ("login", "login_5f1"), ("session", "session_5f1"), ("c2", "c2_5f1"), ("c1", "c1"), ("c02", "c02"), ("C2", "C2"),
     ])
   func derived(_ label: String, _ name: String) throws {

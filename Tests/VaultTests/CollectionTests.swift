@@ -50,7 +50,7 @@ struct CollectionTests {
     try expectLocked(vault)
     #expect(try vault.secretText(other) == "other")
 
-    // A collection that is created now does not disturb the chain, and the explicit lock is in the file.
+    // A new collection does not disturb the chain, and the explicit lock is in the file.
     let third = try vault.collections.create(label: "Third")
     let late = try vault.add(["n": "late"], "late", in: third)
     try restarted(expectLocked, other: other, late: late)
@@ -62,7 +62,7 @@ struct CollectionTests {
     #expect(try vault.secretText(late) == "late")
   }
 
-  /// The same files in another process.
+  /// The files in another process.
   func restarted(_ expectLocked: (Vault) throws -> Void, other: Int64, late: Int64) throws {
     let copy = try Home(copying: home)
     let vault = copy.vault()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// The changes that a process acknowledged before it ended.
+/// The changes that a process reported as done before it ended.
 private struct Acknowledged {
   var stored: Set<Int> = []
   var deleted: Set<Int> = []
@@ -40,7 +40,7 @@ private struct Acknowledged {
       else { return "the first collection or its aliases are not there" }
       for number in stored.subtracting(deleted) {
         let found = try vault.ids(["n": "\(number)", "app": "crash"])
-        // A deletion that had begun may be complete without an acknowledgement.
+        // A deletion may be complete although the process did not report it.
         if found.isEmpty, number % 5 == 2, stored.contains(number + 2) { continue }
         guard found.count == 1 else { return "item \(number) is not there" }
         guard try vault.secretText(found[0]) == "secret \(number)" else { return "item \(number) is wrong" }
@@ -161,7 +161,7 @@ struct CrashTests {
   /// How much of the written but unsynchronised data is on the disk after the power cut.
   enum Unsynchronised: CaseIterable { case lost, torn, kept }
 
-  /// A home as a power cut leaves it.
+  /// The home that a power cut leaves.
   ///
   /// - Parameter keybag: the keybag from before; nil to leave the keybag unchanged.
   static func afterCut(
@@ -252,7 +252,7 @@ struct CrashTests {
     for line in process.lines() { told.take(line) }
     #expect(process.wait() == 0)
     #expect(told.complaint(in: try Self.afterCut(home, durable, .lost, seed: 1)) == nil)
-    // The same data, without the synchronised parts of the database and its log.
+    // The data on the disk, without the synchronised parts of the database and its log.
     for name in namesInFolder(durable) where name != "names" { writeFile(durable + "/" + name, []) }
     #expect(told.complaint(in: try Self.afterCut(home, durable, .lost, seed: 1)) != nil)
   }

@@ -9,7 +9,7 @@ enum Cuts {
   static let calls = stride(from: 1, through: Int.max, by: step)
   /// Whether a second cut after the first one is tested too.
   static func takes(_ call: Int) -> Bool { call.isMultiple(of: step) }
-  /// Of `every` operations, at least this many cuts must have happened. Fewer would mean that powercut.c saw nothing.
+  /// How many cuts must have happened at least, in `every` operations. Fewer would mean that powercut.c saw nothing.
   static func enough(_ every: Int) -> Int { every / step }
 
   /// Whether a run takes every case of a test that takes minutes, such as a flip of each byte of a file, instead of a sample.

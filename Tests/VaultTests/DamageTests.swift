@@ -130,7 +130,7 @@ struct DamageTests {
     let home = try Home()
     let vault = try home.unlocked()
     try vault.add(["a": "1"], "s")
-    // An error that SQLite does not call damage.
+    // An error of SQLite that is not damage.
     try vault.database.store?.database.execute("ALTER TABLE alias RENAME TO elsewhere")
     let told = ToldVault()
     vault.delegate = told

@@ -75,7 +75,7 @@ struct DeletedCollectionTests {
     #expect(try vault.collections.info(of: id).label == "Work" && vault.collections.alias("work") == id)
     #expect(try secrets(vault, in: id) == all && secrets(vault, in: other) == ["item": "o"])
     #expect(try vault.bringBack(from: 1).report.same == 5)
-    // An item that is stored in the restored collection behaves like any other, even behind the locked screen.
+    // A new item in the restored collection behaves like any other item, even behind the locked screen.
     vault.lock()
     try vault.add(["n": "while locked"], "while locked", .whenUnlocked, label: "while locked", in: id)
     try home.unlock(vault, liftingLocks: false)
@@ -183,7 +183,7 @@ struct DeletedCollectionTests {
     // The generations from before the passphrase are gone. A copy of them brings the collection back as it was then
     // (docs/security/generations.md).
     #expect(Set(former.keys).isDisjoint(with: namesInFolder(home.generations)))
-    // A generation's row that was changed to claim no passphrase does not help.
+    // A changed row of a generation that claims no passphrase does not help an attacker.
     let store = try Store(path: home.generations + "/" + made.name, vault: home.keybag.vault)
     var row = try #require(store.collections().first { $0.id == id })
     row.passphrase = nil

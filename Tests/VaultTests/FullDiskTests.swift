@@ -65,7 +65,7 @@ struct FullDiskTests {
       #expect(try vault.secretText(first) == "first")
       for id in stored { #expect(try vault.secretText(id).count == 3000) }
       #expect(try vault.ids([:]) == [first] + stored)
-      // A full disk is not damage, and it leaves no problem of the files to report.
+      // A full disk is no damage, so the vault reports no problem of the files.
       #expect(!vault.isDamaged && vault.problemTexts == [])
       // Locking and unlocking need no space.
       vault.lock()

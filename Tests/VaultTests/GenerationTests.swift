@@ -39,7 +39,7 @@ struct GenerationTests {
     return vault
   }
 
-  /// The vault's files as they are now, without a daemon.
+  /// The present files of the vault, without a daemon.
   private func copy() -> [String: [UInt8]] { home.contents.filter { $0.key != "keybag.lock" } }
 
   private func putBack(_ copy: [String: [UInt8]], _ names: [String]? = nil) {
@@ -66,7 +66,7 @@ struct GenerationTests {
     #expect(told.older == [])
   }
 
-  @Test("A database that is one unlock older is reported once, and its items stay readable")
+  @Test("A database from before the last unlock is reported once, and its items stay readable")
   func olderDatabase() throws {
     var id: Int64 = 0
     try session { id = try $0.add(["n": "1"], "first") }
@@ -110,7 +110,7 @@ struct GenerationTests {
     #expect(told.older == [.keybag, [.keybag, .database]])
   }
 
-  @Test("An older copy that was opened while the service did not answer is reported later", arguments: [false, true])
+  @Test("An older copy is reported later if the service did not answer when the vault opened it", arguments: [false, true])
   func unanswered(isMute: Bool) throws {
     try session()
     let old = copy()

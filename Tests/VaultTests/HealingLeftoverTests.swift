@@ -27,7 +27,7 @@ struct HealingLeftoverTests {
   func others() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
-    // Leftovers of interrupted healings, as if they had happened while this vault was open.
+    // Leftovers of interrupted healings, as if somebody else had healed while this vault was open.
     let vault = home.vault()
     for day in 1...3 { home.write("vault.db.healed-2025010\(day)-000000", older) }
     try home.unlock(vault)
@@ -167,7 +167,7 @@ struct HealingLeftoverTests {
   func killedAndFailed(_ failures: Int) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let patient = try Patient()
-    // The database is whole without its log.
+    // The database is whole even without its log.
     let damaged = try Home(copying: patient.home)
     damaged.remove("vault.db-wal")
     do {
@@ -258,7 +258,7 @@ struct HealingLeftoverTests {
     #expect(try later.healing.done != nil && patient.complaint(later, later.healing.done) == nil)
   }
 
-  /// The stamp `seconds` after the given one, on the same date.
+  /// The stamp that is `seconds` later than `stamp`, on the same date.
   private static func stamp(_ stamp: String, plus seconds: Int) -> String {
     let day = stamp.split(separator: "-")[0]
     let clock = Int(stamp.split(separator: "-")[1]) ?? 0
@@ -276,7 +276,7 @@ struct HealingLeftoverTests {
     do {
       let lock = try KeybagFile.lock(try KeybagFile.folder(home: home.path, owner: getuid()))
       defer { extendLifetime(lock) }
-      // The file that the other process is working on.
+      // The file that the other process is writing.
       writeFile(healing, [7])
       home.write("vault.db.healed-20250101-000000", older)
       #expect(throws: VaultError.self) { try home.unlock(vault) }

@@ -244,7 +244,7 @@ struct HealingTableTests {
       #expect(try patient.complaint(vault, vault.healing.done) == nil)
       let found = try vault.ids(["app": "end"])
         .compactMap { try vault.reader.info(ofItem: $0).metadata?.label }.sorted()
-      // The readable items are the first ones, without a gap.
+      // The readable items are the first items, without a gap.
       #expect(found == (0..<found.count).map { "\($0)" }, "\(row.damage), \(what)")
       #expect(found.count >= ends.count { $0 <= place }, "\(row.damage), \(what)")
       row.items += try vault.ids(["app": "all"]).count + found.count

@@ -54,7 +54,7 @@ struct HealingTests {
     try vault.add(["n": "2"], "more", label: "more")
   }
 
-  /// SQLite still reads its cached pages, and its next checkpoint would fill the hole with zeros.
+  /// SQLite still reads its cached pages, and the next checkpoint would fill the hole with zeros.
   @Test("A database truncated while it was open heals at the next unlock", arguments: [0, 1], ["", "with a log"])
   func cutWhileOpen(_ halves: Int, _ log: String) throws {
     let home = try Home()

@@ -60,7 +60,7 @@ struct HistoryForgettingTests {
     }
     #expect(try !isInGenerations(uuid, vault))
     #expect(!vault.history.isTightened(uuid))
-    // The vault also does a removal that somebody requested.
+    // The vault also finishes a removal that a client requested.
     let other = try #require(try vault.database.ready().item(2)).uuid
     try vault.writer.deleteItem(2)
     let forgetting = try vault.history.forgetEverywhere([other])
@@ -162,7 +162,7 @@ struct HistoryForgettingTests {
         while !namesInFolder(home.generations).contains(name) { try #require(vault.keepHistory()) }
       }
       if how == "former" {
-        // A completed change of keys does this.
+        // A completed change of keys calls this.
         _ = vault.history.step(epoch: 2, mayMake: true)
         while !vault.history.generations.allSatisfy({ $0.epoch == 2 }) {
           try #require(vault.history.step(epoch: 2, mayMake: true))

@@ -181,7 +181,7 @@ struct HistoryRestoreTests {
       defer { withExtendedLifetime(later) {} }
       vault = try later.unlocked()
       vault.settleWhole()
-      // By the clock of the other vault, this is later than the generation.
+      // By the other vault's clock, the change is later than the generation.
       vault.keepWholeHistory(hours: 5)
       try vault.writer.deleteItem(1)
       #expect(try vault.bringBack(from: 1).report.items == 2, "the generation has lost it")
@@ -231,7 +231,7 @@ struct HistoryRestoreTests {
     for id in 1...2 { try vault.writer.update(item: Int64(id), accessibility: .afterFirstUnlock) { _ in } }
     try vault.set(2, "new b")
     vault.keepWholeHistory()
-    // One item comes back with its row as it is, the other one is sealed again.
+    // One item comes back with its row unchanged, and the other item is sealed again.
     #expect(try vault.bringBack(from: 1, replacing: true).report.replaced >= 1)
     for id in 1...2 as ClosedRange<Int64> {
       guard try vault.reader.info(ofItem: id).accessibility == .whenUnlocked else { continue }

@@ -26,7 +26,7 @@ extension Vault {
     let uuid = [UInt8](repeating: 9, count: 16)
     if let forgetting = try? history.forgetEverywhere([uuid]) { toEnd("a removal") { try forgetting.step() } }
     _ = try? history.entries()
-    // A newly started daemon makes this check by itself.
+    // A newly started daemon checks this by itself.
     if let store = try? database.ready() {
       let forgetting = HistoryForgetting(history, vault: store.vault, items: [], weakerThan: store)
       toEnd("a look at protections") { try forgetting.work() }

@@ -61,7 +61,7 @@ final class Home: @unchecked Sendable {
   /// The vault's folder.
   var folder: String { KeybagFile.folderPath(home: path) }
 
-  /// The folder of its generations.
+  /// The folder of the home's generations.
   var generations: String { folder + "/" + History.folderName }
 
   /// The vault of these files, as a newly started daemon has it.
@@ -90,7 +90,7 @@ final class Home: @unchecked Sendable {
     plain(try PasswordHash.derive(password: password.span.bytes, salt: salt, passes: cost.passes, memory: cost.memory))
   }
 
-  /// A keybag that the password opens, with a new vault and new keys.
+  /// A keybag of a new vault with new keys. The password opens the keybag.
   static func newKeybag() throws -> Keybag.Opened {
     let vault = Sodium.randomBytes(16)
     let root = try Key.random()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// Content that somebody can write who has no key but can write the database, with check sums that fit.
+/// Content that somebody without any key can write into the database, with valid check sums.
 @Suite("Hostile content")
 struct HostileFileTests {
   /// Runs statements on the database while no vault has it open.

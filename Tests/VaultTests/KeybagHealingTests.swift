@@ -139,7 +139,7 @@ struct KeybagHealingTests {
       #expect(opened.keybagHealing == nil && opened.olderFiles.found == .keybag && home.read("keybag") == old)
     }
     #expect(home.read("keybag.copy") == newest)
-    // The newest keybag comes back from its copy.
+    // The newest keybag comes back from the copy.
     home.write("keybag", newest)
     do { try home.unlock(vault(home)) }
     home.write("keybag", [])

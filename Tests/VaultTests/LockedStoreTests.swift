@@ -189,7 +189,7 @@ struct LockedStoreTests {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second")
     vault.lock()
-    // Twenty items in a collection that stays locked come first, and hold up no other item.
+    // Twenty items of a locked collection come first, and do not delay the other items.
     let waiting = try (0..<20).map { try vault.add(["w": "\($0)"], "w\($0)") }
     let ids = try (0..<40).map { try vault.add(["n": "\($0)"], "s\($0)", in: second) }
     try vault.collections.lock(1)

@@ -183,7 +183,7 @@ struct PassphraseTests {
     try exchangePublicKey(of: .whenUnlocked, in: collection)
     let copy = try Home(copying: home)
     let other = try copy.unlocked()
-    // The same without tier key A, and so without the private key.
+    // The collection without tier key A, and so without the private key.
     other.lock()
     #expect(throws: VaultError.self) { try other.collections.open(collection, passphraseKey: try key(1)) }
     #expect(throws: VaultError.isLocked) { try other.add(["n": "new"], "s", in: collection) }
@@ -222,7 +222,7 @@ struct PassphraseTests {
     for bad in [[], Array(good.dropLast()), good + [0], [2] + good.dropFirst()] {
       #expect(throws: VaultError.self) { try CollectionPassphrase(decoding: bad) }
     }
-    // A cost that this program never writes is not even tried.
+    // The vault does not even try a cost that it never writes.
     var greedy = good
     greedy[1 + 16 + 4 + 5] = 1
     #expect(throws: VaultError.self) { try CollectionPassphrase(decoding: greedy) }

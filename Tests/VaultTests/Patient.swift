@@ -95,7 +95,7 @@ final class Patient {
       guard healing?.isCounted == false || older.contains(label) else { return "\(label) came back" }
     }
     if let strange = found.keys.first(where: { wanted[$0] == nil && !deleted.contains($0) }) { return "\(strange)?" }
-    // An object path that a client kept must never name another item.
+    // A client may have kept an object path, so the path must never name another item.
     let added = try vault.add(["after": "healing"], "x")
     return healing == nil || added > last ? nil : "\(added) was another item's number"
   }

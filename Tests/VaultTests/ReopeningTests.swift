@@ -90,7 +90,7 @@ struct ReopeningTests {
     do {
       let vault = try home.unlocked(on: Home.otherMachine)
       for (accessibility, id) in second { #expect(try vault.secretText(id) == "second \(accessibility)") }
-      // The index that came with C goes with C.
+      // C brought the index, so the index goes with C.
       vault.seal()
       #expect(throws: VaultError.isLocked) { try vault.secretText(ids[.always] ?? 0) }
       #expect(try vault.secretText(second[.always] ?? 0) == "second always")
@@ -116,7 +116,7 @@ struct ReopeningTests {
     #expect(try vault.ids(["mark": "first"]) == ids.values.sorted())
     #expect(try vault.secretText(ids[.whenUnlocked] ?? 0) == "first whenUnlocked")
     #expect(throws: VaultError.deviceMissing) { try vault.secretText(ids[.whenUnlockedThisDeviceOnly] ?? 0) }
-    // The index came with C here, so it goes with C.
+    // C brought the index here, so the index goes with C.
     vault.seal()
     #expect(throws: VaultError.self) { try vault.ids(["mark": "first"]) }
   }

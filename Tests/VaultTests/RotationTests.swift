@@ -54,7 +54,7 @@ extension Home {
     try drop(before: vault.rotation.neededEpoch)
   }
 
-  /// The vault as a new daemon has it after a login.
+  /// The vault in a new daemon, after a login.
   func reopened(on machine: [UInt8]? = Home.machine) throws -> Vault {
     let vault = vault(on: machine)
     try unlock(vault, try keys())
@@ -172,7 +172,7 @@ struct RotationTests {
     #expect(try vault.secretText(try #require(ids[.afterFirstUnlock])) == "after-first-unlock")
     #expect(throws: VaultError.isLocked) { try vault.secretText(try #require(ids[.whenUnlocked])) }
     #expect(vault.rotation.neededEpoch == 1)
-    // An item that is stored before the keys change is readable after the change.
+    // An item from before a change of keys is readable after the change.
     let early = try vault.add(["n": "early"], "early")
     try home.unlock(vault, keys)
     #expect(try vault.secretText(early) == "early")
@@ -237,7 +237,7 @@ struct RotationTests {
     }
     do {
       let vault = try home.reopened()
-      // The login opened the collection that was only locked.
+      // The login opened the collection that had only a lock.
       #expect(try vault.secretText(try vault.ids(["n": "marked"])[0]) == "marked")
       #expect(try vault.collections.open(collection, passphraseKey: key))
       try expect(vault, ids)
@@ -278,7 +278,7 @@ struct RotationTests {
       let vault = try home.reopened()
       try expect(vault, here)
       while try vault.rotation.step() {}
-      // Now this device has the newest keys, and the other device's classes are already under keys of this epoch.
+      // Now this device has the newest keys. The other device's classes are already under keys of the present epoch.
       try expect(vault, here)
     }
     do {

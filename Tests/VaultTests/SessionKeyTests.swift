@@ -21,7 +21,7 @@ extension Home {
       in: folder)
   }
 
-  /// The key that a login without a password brings: tier key C of the newest epoch of the keybag.
+  /// A login without a password brings this key: tier key C of the keybag's newest epoch.
   fileprivate func sessionKey() throws -> SessionKey {
     let keybag = try Keybag(decoding: read("keybag"))
     return SessionKey(epoch: keybag.epoch.number, key: try Home.open(keybag).tiers().session.duplicate())
@@ -233,7 +233,7 @@ struct SessionKeyTests {
     for name in home.names where name.hasPrefix("vault.db-") { home.remove(name) }
     for (name, bytes) in old { home.write(name, bytes) }
     let known = memory.known
-    // A service that does not answer is reported, but holds up nothing.
+    // A silent service is reported, but delays nothing.
     memory.failure = .unavailable(.verbatim("it is away"))
     do {
       let deaf = vault()
@@ -360,7 +360,7 @@ struct SessionKeyTests {
         try AccessLogTable(store: store).rows(below: .max, limit: 1).first?.row
       }
       try home.unlock(vault, try home.rotateKeybag())
-      // The log is as if its entries could not be sealed again.
+      // The log looks as if a change of keys could not seal its entries again.
       let row = try #require(former)
       try vault.database.writing { store throws(VaultError) in try AccessLogTable(store: store).update(row) }
       vault.settleWhole()

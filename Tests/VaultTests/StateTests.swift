@@ -17,7 +17,7 @@ enum Openness: String, CaseIterable, Sendable {
   case sessionOnly
 }
 
-/// The keys that each state has, by the design's table and not by the code.
+/// The keys of each state, from the design's table and not from the code.
 private struct Expected {
   let readable: Bool
   let metadata: Bool
@@ -58,7 +58,7 @@ struct StateTests {
     return vault
   }
 
-  /// Runs `body` and compares its error with the expected one; nil is success.
+  /// Runs `body` and compares its error with the expected one; nil means success.
   func outcome(_ what: String, _ expected: VaultError?, _ body: () throws -> Void) {
     var error: VaultError?
     do { try body() } catch let thrown as VaultError { error = thrown } catch {

@@ -8,8 +8,8 @@ import Testing
 @testable import LatchkeyKeybag
 @testable import LatchkeyVault
 
-/// Changes that an attacker can make who writes into the vault's folder while nobody is logged in. All check sums fit, because they
-/// need no key.
+/// Changes by an attacker who writes into the vault's folder while nobody is logged in. All check sums fit, because they need no
+/// key.
 @Suite struct TamperingTests {
   /// A home folder with a vault, whose daemon is not running.
   private final class Attacked {
@@ -64,7 +64,7 @@ import Testing
     if case VaultError.damaged = error { true } else { false }
   }
 
-  /// A column that no key protects must not decide how well new secrets are protected.
+  /// No key protects this column, so it must not decide how well new secrets are protected.
   @Test func aDefaultClassInTheFileIsNotFollowed() throws {
     let home = try Attacked()
     _ = try home.unlocked()
@@ -81,7 +81,7 @@ import Testing
     #expect(try vault.reader.info(ofItem: id).accessibility == .whenUnlocked)
   }
 
-  /// Otherwise a program that asks for its own secret would send another one to its server.
+  /// Otherwise a program would get another secret than its own, and send it to a server.
   @Test func anItemDoesNotAnswerToTheAttributesOfAnother() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()
@@ -101,7 +101,7 @@ import Testing
     #expect(performing: { try again.reader.secret(ofItem: bank) }, throws: Self.isDamage)
   }
 
-  /// The same change in the index alone, before the whole index was checked.
+  /// A change of the index alone, before the vault has checked the whole index.
   @Test func anIndexThatNamesAnotherItemIsNotBelieved() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// The same random numbers in each run.
+/// Random numbers that are the same in each run.
 struct Numbers: RandomNumberGenerator {
   var state: UInt64
 
@@ -145,7 +145,7 @@ struct TreeFile {
   mutating func multiply(_ root: Int) {
     guard root > 1 else { return }
     let old = Array(bytes[start(root)..<start(root) + TreeFile.size])
-    // An index's tree has keys above its leaves as well. If they equal the leaf's keys, the leaf's rows come again and again.
+    // An index's tree also has keys above its leaves. If they equal the leaf's keys, the leaf's rows come again and again.
     let isTable = old[0] == 13
     guard isTable || old[0] == 10 else { return }
     guard let key = isTable ? [1] : old.cell else { return }
@@ -171,7 +171,7 @@ struct TreeFile {
       put(below, 4, at: start + 8)
       below = page
     }
-    // How many pages the file has, in its head.
+    // The file's head has the number of pages.
     setHead(pages, at: 28)
   }
 }

@@ -193,7 +193,7 @@ final class Holds {
 
   /// Sends the key to its holder.
   ///
-  /// - Parameter moment: that of the touch.
+  /// - Parameter moment: the moment of the touch.
   /// - Returns: why that was not possible.
   private func release(_ hold: Hold, at moment: UInt64) -> HoldEnd? {
     if let found = endByMachine(of: hold) { return found }

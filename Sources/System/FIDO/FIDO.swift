@@ -41,7 +41,7 @@ public enum FIDO {
   public static func begin() {
     // The library writes every packet to standard error if this variable exists.
     unsetenv("FIDO_DEBUG")
-    // A key that does not answer, as while a browser uses it, must not be taken for one that knows U2F alone.
+    // A key that does not answer, perhaps because a browser uses it, must not count as a key that knows only U2F.
     fido_init(FIDO_DISABLE_U2F_FALLBACK)
   }
 

@@ -106,7 +106,7 @@ public final class FileDeviceKey: DeviceKey {
   private static func create(in folder: borrowing Folder, boundToMachine: Bool) throws -> SecureBytes {
     let lock = try KeybagFile.lock(folder)
     defer { extendLifetime(lock) }
-    // Two programs at once make one device key.
+    // Two programs that do this at once get the same device key.
     if folder.contains(name) { return try load(from: folder) }
     var head = ByteWriter()
     head.put(magic)

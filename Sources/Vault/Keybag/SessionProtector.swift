@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// Tier key C of one key epoch, by itself, for a login in which nobody gave a password.
 public struct SessionKey: ~Copyable {
-  /// Which key epoch.
+  /// The key epoch of the key.
   public let epoch: UInt32
   /// Tier key C.
   public let key: Key

@@ -26,7 +26,7 @@ public struct TierKeys: ~Copyable {
 
 /// The tier keys of a key epoch before the newest, which something in the database still depends on.
 public final class FormerTiers {
-  /// Which key epoch.
+  /// The number of the key epoch.
   public let number: UInt32
   /// The tier keys of that epoch.
   public let tiers: TierKeys

@@ -34,9 +34,8 @@ struct DeriveRequest: ~Copyable {
   /// The password, the passphrase for the prompt, a recovery code, or a security key's answer; empty for a login without a password. For `removePassword` it
   /// is the present password, for `changePassword` the new one.
   let token: SecureBytes
-  /// With `recover` the login password that will open the vault from now on; with `changePassword` the former one; with
-  /// `rewrap` the former one or a recovery code; with changes of security keys the name and more (``SecurityKeyRequest``). Else
-  /// it is empty.
+  /// `recover` has the new login password here, `changePassword` the former password, `rewrap` the former password or a recovery
+  /// code. A change of security keys has the name and more (``SecurityKeyRequest``). Else it is empty.
   let second: SecureBytes
 
   /// Whether the request comes from a prompt for the login password, or from `latchkey unlock`.

@@ -4,7 +4,7 @@ import LatchkeySodium
 struct WideText {
   private let range: Range<Int>
 
-  /// Empty for nil.
+  /// The range of no text, nil, is empty.
   init(_ range: Range<Int>?) { self.range = range ?? 0..<0 }
 
   /// Passes on one scalar after the other.

@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// The progress of a change of keys.
 public struct RotationProgress: Equatable, Sendable {
-  /// Items whose keys are still to be wrapped under new class keys.
+  /// Items whose keys the rotation must still wrap under new class keys.
   public var left: Int64 = 0
   /// Items of locked collections, which follow when their collections are unlocked.
   public var closed: Int64 = 0

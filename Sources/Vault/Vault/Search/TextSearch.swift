@@ -114,7 +114,7 @@ public final class TextSearch {
       if let known = store.texts[collection, number] {
         block = known
       } else {
-        // Passes numbers that belong to other collections, or to nobody any more.
+        // Passes numbers of items in other collections, and of deleted items.
         guard let first = try store.items(in: collection, below: next, limit: 1).first else { return page }
         number = TextIndex.block(of: first)
         block = try letters(number, of: collection, store)

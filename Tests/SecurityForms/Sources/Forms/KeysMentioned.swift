@@ -1,7 +1,7 @@
 import Foundation
 import Security
 
-// A branch for keys, in code that keeps passwords on Linux.
+// Code that keeps passwords on Linux may also have a branch for keys.
 func keyMentioned() -> SecKey? {
   let attributes: [CFString: Any] = [
     kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 2048,

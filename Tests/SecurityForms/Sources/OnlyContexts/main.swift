@@ -1,6 +1,6 @@
 import LocalAuthentication
 
-// The same with the other product, which includes the module Security.
+// A program that names only the other product, which includes the module Security.
 let context = LAContext()
 context.interactionNotAllowed = true
 let query: [CFString: Any] = [
