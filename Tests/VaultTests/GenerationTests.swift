@@ -110,7 +110,7 @@ struct GenerationTests {
     #expect(told.older == [.keybag, [.keybag, .database]])
   }
 
-  @Test("An older copy is reported later if the service did not answer when the vault opened it", arguments: [false, true])
+  @Test("An older copy is reported later if the service did not answer at first", arguments: [false, true])
   func unanswered(isMute: Bool) throws {
     try session()
     let old = copy()
