@@ -39,8 +39,8 @@ final class PendingPrompt {
   /// prompt on a terminal never stays, because a shell reads there once the client is gone.
   var stays: Bool { question.unlocksForEverybody && !isOwn && !isWaiting && place != .terminal }
 
-  /// Whether the prompt stands on the terminal of a client that is gone, or names a client for which its answer does not count.
-  /// Then the prompt is shown again for the others.
+  /// Whether the prompt stands on the terminal of a client that is gone, or names a client for which its answer does not count. An
+  /// outdated prompt is shown again for the other clients.
   var isOutdated: Bool {
     guard let named, !stays else { return false }
     return !tickets.contains { !$0.hasLeft && $0.caller == named }

@@ -66,7 +66,7 @@ public final class PromptQueue {
   static let waitingLimit = 256
   /// How long a client waits for a person.
   private static let limit = Duration.seconds(300)
-  /// The same while a locker is up: unlocking the screen answers the question.
+  /// How long a client waits while a locker is up: unlocking the screen answers the question.
   private static let limitBehindLocker = Duration.seconds(120)
   /// How long nothing is shown after a prompt was taken off the screen, which clients can cause. A person who types must see
   /// that the next prompt is another question.
@@ -141,9 +141,9 @@ public final class PromptQueue {
     }
   }
 
-  /// The end of a question that nobody is asked; nil for a question that waits.
+  /// The end of a question that goes to nobody; nil for a question that waits.
   ///
-  /// - Parameter joins: whether the question can share a waiting prompt. Then it adds none, however many wait.
+  /// - Parameter joins: whether the question can share a waiting prompt. Such a question adds no prompt.
   private func endWithoutAsking(
     _ question: Question, lifting: Set<Int64>, isBrought: Bool, joins: Bool
   ) -> PromptEnd? {
@@ -219,8 +219,8 @@ public final class PromptQueue {
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
       // A prompt that has left the screen does not come back for a client that is gone.
       if delegate.isLockerUp { prompt.tickets.removeAll(where: \.hasLeft) }
-      // The client is told when the prompt has left the screen. Otherwise a shell could get its terminal without echo once that
-      // program has ended.
+      // The client is told when the prompt has left the screen. If the answer came earlier, the client's program could end, and a
+      // shell would get its terminal without echo.
       let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
       // The prompt is removed first, because a client that hears of its end may ask again at once.
       if prompt.tickets.isEmpty {
@@ -235,10 +235,10 @@ public final class PromptQueue {
     advance()
   }
 
-  /// Takes every prompt off the screen, as the daemon ends, and shows none from then on.
+  /// Takes every prompt off the screen, as the daemon ends, and shows no prompt from then on.
   ///
-  /// - Parameter gone: called once all have left, at once or soon. The clients hear of it only then. Otherwise a shell could
-  ///   get its terminal without echo when its program ends.
+  /// - Parameter gone: called once all have left, at once or soon. The clients hear of the end only then: if a client's program
+  ///   ended earlier, a shell could get its terminal without echo.
   public func end(gone: @escaping () -> Void) {
     isEnding = true
     var left = 1
@@ -402,7 +402,7 @@ public final class PromptQueue {
 
   /// Removes a prompt that nobody waits for any more from the queue.
   ///
-  /// - Parameter caller: the program that was named last, if none is left.
+  /// - Parameter caller: the program that was named last, if no client is left.
   private func remove(
     _ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil, gone: @escaping () -> Void = {}
   ) {
@@ -423,7 +423,7 @@ public final class PromptQueue {
     prompt.hide(gone: gone)
   }
 
-  /// Shows the next prompt, if none is shown and somebody can see it.
+  /// Shows the next prompt, if no prompt is shown and somebody can see it.
   private func advance() {
     guard !isEnding, quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next
     else { return }

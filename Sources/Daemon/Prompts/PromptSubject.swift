@@ -2,13 +2,13 @@ import LatchkeyKeybag
 
 /// The subject of a question, as the person sees it. An answer counts for this subject alone.
 public struct PromptSubject: Equatable, Sendable {
-  /// The label of the collection or item; empty for none.
+  /// The label of the collection or item; empty without a label.
   public let label: String
   /// The item's requirements.
   public let access: AccessControl
   /// For how long the client may read the item again without asking, in seconds; 0 for one use.
   public let reuse: UInt16
-  /// The change that the client wants, in words; empty for none.
+  /// The change that the client wants, in words; empty without a change.
   public let change: String
 
   /// Whether the login password will create the vault.

@@ -26,7 +26,7 @@ public enum Question: Hashable, Sendable {
     case item(Int64)
   }
 
-  /// Whether an answer unlocks for every client of the session, and not only for the one that asked.
+  /// Whether an answer unlocks for every client of the session, and not only for the client that asked.
   var unlocksForEverybody: Bool {
     switch self {
     case .login, .collection: true
@@ -34,7 +34,7 @@ public enum Question: Hashable, Sendable {
     }
   }
 
-  /// The collection or item whose passphrase an answer tries; nil if an answer tries none.
+  /// The collection or item whose passphrase an answer tries; nil if an answer tries no passphrase.
   var guessed: Guessed? {
     switch self {
     case .collection(let id): .collection(id)

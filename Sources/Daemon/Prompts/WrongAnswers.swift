@@ -22,7 +22,7 @@ struct WrongAnswers {
 
   /// How many wrong answers in a row are allowed.
   static let limit = 5
-  /// How long nothing is asked after that.
+  /// How long nobody is asked after so many wrong answers.
   static let pause = Duration.seconds(30)
   /// How often the pause is doubled at most, for passphrases that programs bring: to 4 hours and a quarter.
   static let doublings = 9

@@ -9,7 +9,7 @@ extension BusError {
     self.init(name: name, message: reason.text, detail: reason.encoded(limit: 8192))
   }
 
-  /// The same with a reason in the place of a message.
+  /// An error with a reason in place of a message.
   private static func with(_ reason: Reason, _ error: (String) -> BusError) -> BusError {
     BusError(name: error("").name, reason)
   }

@@ -186,7 +186,7 @@ public final class SecretService {
     for item in items { signals.itemDeleted(ItemPlace(collection: .vault(item.collection), id: item.id)) }
   }
 
-  /// The same for a collection.
+  /// Tells clients that a collection is gone which no client deleted.
   public func deleted(collection id: Int64) {
     signals.collectionDeleted(.vault(id))
     signals.collectionsChanged()

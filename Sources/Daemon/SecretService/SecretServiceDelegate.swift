@@ -5,7 +5,7 @@ import LatchkeyVault
 public protocol SecretServiceDelegate: AnyObject {
   /// Whether a locker is on the screen now, so that nobody can be asked.
   var isLockerUp: Bool { get }
-  /// The class of a new item with such attributes, if its maker names none.
+  /// The class of a new item with such attributes, if its maker names no class.
   func defaultClass(for attributes: [String: String]) -> AccessibilityClass
   /// Looks at the vault's files again, if it has no database.
   func lookAgain()

@@ -28,12 +28,12 @@ public enum AuthenticationPolicy {
   /// because anybody can set it.
   ///
   /// - Parameters:
-  ///   - process: the one that brought the `Hello`.
-  ///   - needs: the reasons to want keys although the state of the session wants none.
+  ///   - process: the process that sent the `Hello`.
+  ///   - needs: the reasons to want keys although the session's state does not want them.
   public static func decide(
     _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
   ) -> Decision {
-    // These services authenticate a person who is already in, or nobody at all.
+    // These services authenticate a person who is already logged in, or nobody.
     if helper_excludes_service(hello.service) { return .refused(.never(service: hello.service)) }
     if hello.stage == .closeSession { return .nothing }
     let refusal = refusalToLift(hello, from: process, machine: machine)

@@ -16,7 +16,7 @@ public struct Claim: Equatable, Sendable {
   private(set) var locks: UInt64
   /// ``SessionMachine/endings`` at that time.
   private(set) var endings: UInt64
-  /// The user's session in which the password was given, by ``SessionMachine/number(of:)``; nil for none, as at a login.
+  /// The user's session in which the password was given, by ``SessionMachine/number(of:)``; nil without a session, as at a login.
   private(set) var session: UInt64?
   /// Whether the claim's keys may lift a lock.
   public let mayLift: Bool
@@ -68,7 +68,7 @@ public struct Claim: Equatable, Sendable {
   func isLong(before moment: UInt64) -> Bool { given < moment && moment - given > Hello.unknownTime }
 }
 
-/// The times of the last events that win over keys on their way, in microseconds since the machine started; nil for none.
+/// The times of the last events that win over keys on their way, in microseconds since the machine started; nil without one.
 struct LatestEvents {
   /// The last lock that ``SessionMachine/locks`` counted.
   private(set) var lock: UInt64?

@@ -33,7 +33,7 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The same in English, for the log.
+  /// The reason in English, for the log.
   public var description: String { Reason.session(reason).text }
 }
 
@@ -64,6 +64,6 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The same in English, for the log.
+  /// The reason in English, for the log.
   public var description: String { Reason.session(reason).text }
 }

@@ -142,7 +142,7 @@ public final class LogindWatch {
     backOff = min(backOff * 2, .seconds(60))
   }
 
-  /// The known sessions stay valid until logind says something else, so that its restart locks nobody out.
+  /// The known sessions stay valid until logind says something else, so that a restart of logind locks nobody out.
   private func reportAbsenceIfNeverSeen() {
     guard !hasReported, !isAbsent else { return }
     isAbsent = true
@@ -211,7 +211,7 @@ public final class LogindWatch {
     isAbsent = false
     backOff = .seconds(1)
     retry = nil
-    // A delay lock from another logind may mean nothing to this one.
+    // A delay lock from a former logind may mean nothing to the present one.
     inhibitor.release()
     inhibitor.take(bus)
   }

@@ -41,7 +41,7 @@ public struct SessionMachine: Sendable {
   public internal(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
-  /// How often the user's last session ended, or none came in time. Keys of a password from before that open nothing.
+  /// How often the user's last session ended, or no session came in time. Keys of an earlier password open nothing.
   public internal(set) var endings: UInt64 = 0
 
   /// Whether A was set aside, to go live with the locker.
@@ -75,7 +75,7 @@ public struct SessionMachine: Sendable {
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
 
-  /// The same, for savers that can no longer be heard.
+  /// The active savers, to find savers that can no longer be heard.
   var activeScreenSavers: Set<String> { screenSavers }
 
   /// Whether the machine is about to sleep, or asleep.
@@ -92,7 +92,7 @@ public struct SessionMachine: Sendable {
   /// Whether a locker is up. Only this holds prompts back; a lock alone does not.
   public var lockerUp: Bool { !screenSavers.isEmpty || sessionsAreBehindLocker }
 
-  /// The user's session that a process is in, by a unique number; nil if it is in none that counts.
+  /// The user's session that a process is in, by a unique number; nil if the process is in no session that counts.
   func number(of process: PeerProcess) -> UInt64? {
     guard case .session(let id, uid, _, _, _) = process else { return nil }
     return sessions[id]?.number
@@ -116,7 +116,7 @@ public struct SessionMachine: Sendable {
     !hasUnlockedKeys && refusal(of: claim) == nil && claim.locks == locks
   }
 
-  /// Graphical sessions count. If there are none, all sessions count.
+  /// Graphical sessions count. Without graphical sessions, all sessions count.
   private var relevant: [TrackedSession] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }
     return graphical.isEmpty ? Array(sessions.values) : graphical
@@ -460,7 +460,7 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {
-    // Keys that did not unlock the vault must not count as an unlock, and neither must a missing vault.
+    // Keys that did not unlock the vault must not count as an unlock. A missing vault must not count either.
     if reason == .keysFailed || reason == .putAside { isPasswordless = false }
     guard state != .sealed, !isPasswordless else { return }
     state = .sealed

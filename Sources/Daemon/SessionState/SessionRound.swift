@@ -62,8 +62,8 @@ final class SessionRound {
     }
   }
 
-  /// Every call keeps the round alive until its reply; the last one ends it. A failed vital call makes the whole
-  /// round no answer, and so does silence.
+  /// Every call keeps the round alive until its reply; the last reply ends the round. If a vital call fails or gets no reply, the
+  /// round has no answer.
   private func call(
     _ path: String, _ interface: String, _ member: String, arguments: [String], isVital: Bool,
     _ read: @escaping (Message) throws(BusError) -> Void

@@ -234,8 +234,8 @@ public final class SessionWatch {
     }
   }
 
-  /// Asks logind, then has the machine decide. A lock does not wait for either, nor does the end of the session. Otherwise tier
-  /// key A would stay in memory, and the machine could go to sleep with it.
+  /// Asks logind, then has the machine decide. Neither a lock nor the session's end waits for logind or for that decision.
+  /// Otherwise tier key A would stay in memory, even while the computer sleeps.
   private func ask(
     for claim: Claim, after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
     _ decide: @escaping (inout SessionMachine) -> [SessionEffect]

@@ -5,9 +5,9 @@ struct TrackedSession: Sendable {
   var facts: SessionFacts
   /// The session lost the foreground to a greeter, and did not get it back.
   var isShielded = false
-  /// The session started behind a greeter that still exists. That is a login, not a lock, and ends when the greeter goes.
+  /// The session started behind a greeter that still exists. Such a start is a login, not a lock, and ends when the greeter goes.
   var isStarting = false
-  /// Somebody asked the session to lock. That does not mean that a locker is up.
+  /// Somebody asked the session to lock. A locker need not be up yet.
   var wasAskedToLock = false
 
   var isBehindLocker: Bool { facts.lockedHint || isShielded }

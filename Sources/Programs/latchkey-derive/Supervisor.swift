@@ -181,7 +181,7 @@ enum Supervisor {
       return true
     }
 
-    /// Waits until the worker has read its request. On a busy machine the caller may give up before that.
+    /// Waits until the worker has read its request. On a busy machine the caller may give up earlier.
     private mutating func waitForRequest() {
       var entry = pollfd(fd: result, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, Int32(Supervisor.endLimit)) > 0 else { return }

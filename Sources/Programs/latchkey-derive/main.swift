@@ -11,11 +11,11 @@
 // user, and opens or creates the keybag. `DaemonLink` then brings the tier keys to the user's daemon,
 // sealed.
 //
-// The program promises that the password is in locked memory, in no core dump, and erased at its end,
-// also if a signal ends it. As root it reads no file of the user's. It tells the daemon that it has
-// come before it works on the password, so a lock that comes meanwhile wins. A keybag changes in one
-// step, or not at all. A vault is created only after the whole stack accepted the password. Its end
-// comes soon: a few minutes at most, whatever hangs.
+// The program promises that the password is in locked memory, in no core dump, and erased at its end, also if a
+// signal ends it. As root it reads no file of the user's. It announces itself to the daemon before its work on
+// the password, so a lock during that work wins. A keybag changes in one step, or not at all. A vault is
+// created only after the whole stack accepted the password. Its end comes soon: a few minutes at most, whatever
+// hangs.
 //
 // It does not decide whether the daemon may use the keys. It does not log while the caller waits: the module knows the meaning of
 // each byte. `LateResult` logs a result without a waiting caller. It reads no vault.db and asks no person. It knows no language but

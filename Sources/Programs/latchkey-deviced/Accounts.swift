@@ -51,7 +51,7 @@ final class Accounts {
     return name.map { !$0.isEmpty }
   }
 
-  /// The login name of a user; nil if there is none, or if that is unknown yet.
+  /// The login name of a user; nil if there is no such user, or if the answer is not known yet.
   func name(of user: uid_t) -> String? { contains(user) == true ? answers[user]?.name : nil }
 
   /// Notes the answers that came since.

@@ -140,7 +140,7 @@ final class DevicePeer {
           return try DeviceReply.refused(.device(.onlyRootErases))
         }
         guard try store.eraseErasable(of: other) else {
-          // A vault may erase its own secret, even if it has none. Root is told whether one did.
+          // A vault may erase its own secret, even if it has none. Root learns whether a vault did.
           if other != user { return try DeviceReply.failed(.otherDevice) }
           break
         }

@@ -20,7 +20,7 @@ final class Hold {
   /// How long the machine had slept when the key came, in milliseconds.
   private let asleep = Sleep.asleep
 
-  /// The two clocks are read one after the other, so they differ a little without any sleep. Every sleep is longer than this.
+  /// The two clocks are read one after the other, so they differ a little without any sleep. Every sleep lasts longer.
   private static let clockTolerance = 100
 
   init(_ key: CoveringKey, of user: uid_t, name: String, holder: DevicePeer) {

@@ -38,7 +38,7 @@ final class Holds {
   /// How much of a chip's time each user may use with new keys.
   private var shares: [uid_t: TimeShare] = [:]
 
-  /// A sleep that waits until the readers of these verifications are free.
+  /// A sleep that waits until the readers are free.
   private struct AwaitedSleep {
     var readers: Set<ObjectIdentifier>
     let ready: () -> Void
@@ -131,7 +131,7 @@ final class Holds {
     return nil
   }
 
-  /// The same, by policy and sleep only. The prints are read separately, because that is slow.
+  /// Why policy or sleep forbids the release of a key; nil if both allow it. The prints are read separately, because that is slow.
   private func endByMachine(of hold: Hold) -> HoldEnd? {
     policy.isForbidding ? .forbidden : hold.key.isInMemory && hold.hasSlept ? .slept : nil
   }

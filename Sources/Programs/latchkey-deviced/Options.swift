@@ -9,7 +9,7 @@ struct Options {
   var state = "/var/lib/latchkey"
   /// The path where the program listens without a service manager.
   var socket = ServiceDeviceKey.path
-  /// How the TPM is reached; nil for none.
+  /// How the program reaches the TPM; nil without a TPM.
   var tcti: String? = access("/dev/tpmrm0", F_OK) == 0 ? "device:/dev/tpmrm0" : nil
   /// How many seconds a TPM may be silent.
   var timeout: UInt32 = 30

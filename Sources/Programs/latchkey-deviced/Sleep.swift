@@ -79,7 +79,7 @@ final class Sleep {
           return
         }
         (lock, owner) = (descriptor, message.sender)
-        // Another logind after this one has another name.
+        // A later logind has another name.
         guard let owner, let bus = self.bus else { return }
         end = try? bus.watchPeer(owner) { [weak self] in
           self?.release()

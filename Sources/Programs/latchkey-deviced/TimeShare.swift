@@ -1,4 +1,4 @@
-/// A user's share of the service's time: a second at once, and a tenth of all time after that.
+/// A user's share of the service's time: a second at once, and later a tenth of all time.
 struct TimeShare {
   private static let most = Duration.seconds(1)
   private static let part = 10
@@ -23,7 +23,7 @@ struct TimeShare {
     return left >= .zero ? .zero : (.zero - left) * TimeShare.part
   }
 
-  /// Whether none of the share was used lately.
+  /// Whether the user's share is unused.
   func isWhole(at now: ContinuousClock.Instant) -> Bool { left(at: now) == TimeShare.most }
 
   /// Uses up some of the share.

@@ -56,7 +56,7 @@ private func authenticate(
   let steps = PromptStep.steps(of: request)
   // A prompt without a question has no consent of the person.
   guard !steps.isEmpty else { return .unavailable }
-  // A person who gave a passphrase agreed by that, so no further question is needed.
+  // A person who gave a passphrase has agreed, so no further question is needed.
   var wasSeen =
     !request.purpose.needsAgreement || (given != nil && steps.allSatisfy { $0.services == [.item] })
   for step in steps {

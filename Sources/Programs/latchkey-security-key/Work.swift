@@ -62,7 +62,7 @@ struct Work: ~Copyable {
     return answer
   }
 
-  /// Whether the key has one of these; nil for a key that cannot tell without a touch.
+  /// Whether the key has one of the credentials; nil for a key that cannot tell without a touch.
   private borrowing func has(_ credentials: [[UInt8]], _ device: borrowing FIDODevice) throws(FIDOError) -> Bool? {
     do throws(FIDOError) {
       return try device.hasCredential(of: question.party, credentials, pin: question.pin)

@@ -4,7 +4,7 @@ import LatchkeySystemd
 struct Options {
   /// The path to listen at without a socket from a service manager.
   var socket: String?
-  /// The program that asks instead of this one.
+  /// The program that asks the questions in place of this program.
   var promptProgram: String?
   /// The libraries that may use security keys, besides OpenSSH's own.
   var providers = ""

@@ -61,7 +61,7 @@ package enum Language {
     }
   }
 
-  /// The same for a text that depends on a number.
+  /// The translation of a text that depends on a number.
   static func find(_ one: String, _ other: String, _ count: UInt) -> String? {
     guard let locale else { return nil }
     return one.withCString { one in

@@ -44,7 +44,7 @@ public enum ControllingTerminal {
   /// background.
   public static func openForQuestions(_ path: String) -> FileDescriptor? {
     guard path.hasPrefix("/dev/"), path != "/dev/tty",
-      // The opening must wait neither for a modem nor for output that is stopped.
+      // The opening must wait neither for a modem nor for stopped output.
       let device = try? FileDescriptor.open(path, flags: O_RDWR | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW),
       let status = try? device.status(), status.st_mode & S_IFMT == S_IFCHR, status.st_uid == getuid()
     else { return nil }

@@ -52,7 +52,7 @@ extension Folder {
     try synchronize()
   }
 
-  /// Removes the files of these names that exist, and waits until that is on the disk.
+  /// Removes existing files with these names, and waits until the removal is on the disk.
   public borrowing func remove(_ names: [String]) throws(PosixError) {
     let folder = number
     for name in names {

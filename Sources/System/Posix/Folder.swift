@@ -136,7 +136,7 @@ public struct Folder: ~Copyable {
     try descriptor.synchronize()
   }
 
-  /// The same, without waiting for the disk: for many files, before one ``synchronize()``.
+  /// Renames a file without waiting for the disk: for many files, before one ``synchronize()``.
   public borrowing func move(_ name: String, to other: String) throws(PosixError) {
     let folder = descriptor.number
     _ = try retrying("rename") { renameat2(folder, name, folder, other, 1 /* RENAME_NOREPLACE */) }

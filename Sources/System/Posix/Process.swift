@@ -41,7 +41,7 @@ public enum Process {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
   }
 
-  /// This process gets SIGTERM when the process that started it ends. That leaves time to erase secrets in memory. Call again
+  /// This process gets SIGTERM when the process that started it ends. The signal leaves time to erase secrets in memory. Call again
   /// after ``become(_:)``, which resets it.
   public static func endWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGTERM) == 0 else { throw PosixError("prctl") }
@@ -116,7 +116,7 @@ public enum Process {
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
-  /// Milliseconds since the machine started. The time that it slept counts; with ``now`` it does not.
+  /// Milliseconds since the machine started. The time of sleep counts here, but not in ``now``.
   public static var sinceBoot: Int {
     var time = timespec()
     clock_gettime(CLOCK_BOOTTIME, &time)

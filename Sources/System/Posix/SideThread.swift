@@ -1,7 +1,7 @@
 import Glibc
 
-/// A helper thread, for a thread that waits and serves nothing meanwhile. When this object ends, it tells the thread to end and
-/// waits for that.
+/// A helper thread, for a thread that waits and serves nothing meanwhile. When this object ends, it tells the thread to end, and
+/// waits for the thread's end.
 public final class SideThread {
   private final class Work: Sendable {
     let body: @Sendable (Int32) -> Void

@@ -201,8 +201,8 @@ public final class Database {
 }
 
 extension Database {
-  /// From now on the end of the connection leaves the file and its log as they are. That holds from the opening until
-  /// ``trust()``, and again after damage was found.
+  /// From now on the end of the connection leaves the file and its log as they are. This holds from the opening until ``trust()``,
+  /// and again after damage was found.
   public func leaveAlone() {
     _ = sqlite_keep_log(handle, 1)
   }

@@ -1,7 +1,7 @@
 /// The work that several connections may do together, in operations of SQLite's virtual machine.
 ///
-/// Each statement has a bound of its own (``Database``). Work that reads damaged files with many statements needs a bound for all
-/// of them together, or each statement may take its whole bound.
+/// Each statement has a bound of its own (``Database``). Work that reads damaged files with many statements needs one bound for all
+/// statements together. Otherwise each statement could use up its own bound.
 public final class WorkBudget {
   /// How many operations are left.
   public private(set) var left: Int64

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Erases secrets before a signal or `exit` ends the process. No `deinit` runs then, and the kernel does not clear freed pages.
 ///
-/// SIGKILL and a power cut leave no time for that. Only the thread that gets the signal stops meanwhile, which is enough, because
+/// SIGKILL and a power cut leave no time to erase. Only the thread that gets the signal stops meanwhile, which is enough, because
 /// programs with this handler use secrets on one thread, except the window.
 enum FinalErasure {
   private static let signals = [

@@ -31,7 +31,7 @@ public struct Key: ~Copyable {
     borrowing get { material.bytes }
   }
 
-  /// A second owner of the same key, for the rare place that must outlive this one.
+  /// A second owner of the same key, for the rare place that outlives the first owner.
   public borrowing func duplicate() throws(SodiumError) -> Key {
     try Key(copying: bytes)
   }

@@ -44,7 +44,7 @@ public struct KeyedHash: ~Copyable {
     absorb(bytes)
   }
 
-  /// Adds another key as one input: the result needs both.
+  /// Adds another key as one input: the result needs both keys.
   public mutating func update(_ key: borrowing Key) {
     update(key.bytes)
   }

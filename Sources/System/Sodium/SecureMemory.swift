@@ -4,9 +4,9 @@ import Synchronization
 
 /// Locked, non-dumped memory for secrets.
 ///
-/// `sodium_malloc` gives each allocation guard pages and locked pages of its own. That costs four mappings, of which the kernel
-/// allows 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots (``SecureSlabs``); a
-/// larger one gets an allocation of its own. A slot is erased before its return.
+/// `sodium_malloc` gives each allocation guard pages and locked pages of its own. Such an allocation costs four mappings, of which
+/// the kernel allows 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots
+/// (``SecureSlabs``); a larger one gets an allocation of its own. A slot is erased before its return.
 enum SecureMemory {
   /// The slabs, made at first use. Their pointers are used under the lock only.
   ///

@@ -5,7 +5,7 @@ import CLatchkeySystemd
 public final class BusSlot {
   private var slot: OpaquePointer?
 
-  /// Other registrations that live and end with this one.
+  /// Other registrations that end together with this registration.
   private var companions: [BusSlot]
 
   /// Registers with `add`, which gets the place for the C slot and the userdata to give. sd-bus owns a reference to
@@ -29,7 +29,7 @@ public final class BusSlot {
     sd_bus_slot_unref(slot)
   }
 
-  /// Registers something that happens once, such as the reply to a call, and that nobody owns.
+  /// Registers an event that happens once and has no owner, such as the reply to a call.
   static func float(
     box: AnyObject, _ operation: String, add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
   ) throws(SystemdError) {

@@ -116,8 +116,8 @@ public final class EventSource {
 
   static let idleTurn: sd_event_handler_t = { source, userdata in
     guard let box = box(userdata), case .idle(let work) = box.kind else { return 0 }
-    // A handler may drop its source, and its result then does not count. Without this reference, the source that is switched
-    // off below would belong to no loop any more, and sd-event aborts at that.
+    // A handler may drop its source, and its result then does not count. Without this reference, the source that is switched off
+    // below would belong to no loop any more, and sd-event would abort.
     sd_event_source_ref(source)
     defer { sd_event_source_unref(source) }
     sd_event_source_set_enabled(source, Int32(SD_EVENT_ON))

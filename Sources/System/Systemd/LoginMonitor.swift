@@ -21,7 +21,7 @@ public final class LoginMonitor {
   }
 
   deinit {
-    // The loop must let go of the descriptor before that is closed.
+    // The loop must let go of the descriptor before the monitor closes it.
     source = nil
     sd_login_monitor_unref(monitor)
   }

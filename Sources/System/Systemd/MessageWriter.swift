@@ -21,7 +21,7 @@ public struct MessageWriter: ~Copyable {
 
   private init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
-  /// Has `build` write a message. Throws the first error of the writer or of `build`. Then do not send the message.
+  /// Has `build` write a message. Throws the first error of the writer or of `build`. After an error, do not send the message.
   static func write(
     _ message: OpaquePointer, _ build: (inout MessageWriter) throws(BusError) -> Void
   ) throws(BusError) {

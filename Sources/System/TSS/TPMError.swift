@@ -9,7 +9,7 @@ public enum TPMError: Error, Equatable, Sendable {
   case noLibrary
   /// A step failed with the library's number.
   case failed(Step, UInt32)
-  /// The chip's seed is not the one under which the data was sealed.
+  /// The data was sealed under another seed than the chip has now.
   case otherChip
   /// This program did not seal the data.
   case malformed

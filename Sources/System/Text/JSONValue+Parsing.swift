@@ -35,7 +35,7 @@ private struct JSONParser {
     return nil
   }
 
-  /// Takes the next byte that is not white space, if it is this one.
+  /// Takes the next byte that is not white space, if that byte is `character`.
   private mutating func takes(_ character: Unicode.Scalar) -> Bool {
     guard next() == UInt8(ascii: character) else { return false }
     at += 1

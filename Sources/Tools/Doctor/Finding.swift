@@ -53,7 +53,7 @@ public struct Finding: Equatable, Sendable {
     if case .command(let command)? = fix { command.line } else { nil }
   }
 
-  /// A step that no command does, or the remark; nil if there is neither.
+  /// A step that no command does, or the remark; nil without a step or remark.
   public var advice: String? {
     if case .advice(let text)? = fix { text } else { remark }
   }

@@ -4,7 +4,7 @@ import LatchkeyDoctor
 enum AutostartChange: Equatable {
   /// The file starts the part for secrets and nothing else.
   case hide
-  /// The file keeps this command, which starts the other parts.
+  /// The file gets this command, which starts the other parts.
   case command(String)
   /// The file may start other programs, which are unknown.
   case unclear
@@ -12,7 +12,7 @@ enum AutostartChange: Equatable {
   /// The parts of gnome-keyring that have nothing to do with secrets.
   static let otherParts = "--components=pkcs11,ssh"
 
-  /// - Parameter hasParts: whether the provider has other parts than the one for secrets.
+  /// - Parameter hasParts: whether the provider has other parts beside the part for secrets.
   init(_ command: String, of provider: Provider, hasParts: Bool) {
     guard hasParts else {
       self = .hide

@@ -7,7 +7,7 @@ struct OwnedFiles {
   /// The prefix of every path: empty, or the folder of a system that a test made.
   let top: String
   let owner: uid_t
-  /// Whether the files count for all users. Then others read them, and only the owner may be able to change the folders above them.
+  /// Whether the files count for all users. Only the owner may be able to change the folders above such files.
   var areForAll = false
   /// Called before each change of the disk. A test ends there as a kill would.
   var beforeChange: () throws(PosixError) -> Void = {}

@@ -113,7 +113,7 @@ public struct SwitchPlan: Sendable {
   public let side: FileChange.Side
   /// The files that the switch changes.
   public let changes: [FileChange]
-  /// The files to put back, which the other direction changed.
+  /// The files to put back: a switch in the other direction changed them.
   public let puttingBack: [FileChange]
   /// The files that somebody changed since. They are not overwritten.
   public let left: [FileChange]

@@ -40,7 +40,7 @@ public struct SSHAgent {
     } catch {}
   }
 
-  /// Removes the socket of an ssh-agent that has ended. Otherwise the next one could not listen.
+  /// Removes the socket of an ssh-agent that has ended. The next ssh-agent could not listen beside it.
   public func removeLeftover() { unlink(innerPath) }
 
   /// Whether the agent answers.

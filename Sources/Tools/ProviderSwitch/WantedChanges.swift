@@ -289,7 +289,7 @@ struct WantedChanges {
       }
       addLink(path, to: "/dev/null", Purpose.latchkeyOff.filled())
     }
-    // Both files are in one folder, and the bus may use either.
+    // Both files are in one folder, and the bus may use either file.
     let path = "\(scope.busServices)/\(Self.name).service"
     if root.contains(other), state(path) == .absent {
       addLink(path, to: other, Purpose.formerProvider.filled())
@@ -341,7 +341,7 @@ struct WantedChanges {
     append(change)
   }
 
-  /// Whether a path is a link, which a new file would replace. That is an obstacle.
+  /// Whether a path is a link, which a new file would replace. A link is an obstacle.
   private mutating func isLink(_ before: FileState, _ path: String) -> Bool {
     guard case .link(let target) = before else { return false }
     obstacles.append(

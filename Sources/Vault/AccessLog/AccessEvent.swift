@@ -55,7 +55,7 @@ public struct AccessEvent: Hashable, Sendable {
   public var outcome: Outcome
   /// The number of entries with ``Outcome/lost`` and ``Outcome/cleared``; else 0.
   public var count: UInt32
-  /// The number of the collection; 0 for none.
+  /// The number of the collection; 0 without a collection.
   public var collection: UInt64
   /// The number of the item; 0 for one that does not exist yet.
   public var item: UInt64

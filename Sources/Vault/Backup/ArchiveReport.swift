@@ -61,7 +61,7 @@ public struct ArchiveReport: Equatable, Sendable {
   public var same: UInt64 = 0
   /// Items that replaced others.
   public var replaced: UInt64 = 0
-  /// Items that were not restored, because another one stays.
+  /// Items that were not restored, because another item stays.
   public var conflicts: UInt64 = 0
   /// Items that were left out.
   public var left: UInt64 = 0

@@ -13,7 +13,7 @@ public enum BackupError: Error, Equatable, Sendable {
   case unreasonable
   /// The key is not derived from the backup's passphrase.
   case wrongPassphrase
-  /// This chunk, counted from 1, is not the one that was written there.
+  /// This chunk, counted from 1, is not the chunk that was written there.
   case damagedChunk(Int)
   /// Every chunk is as it was written, but the content is not a vault's; the reason says what is wrong.
   case malformed(Reason)
@@ -26,7 +26,7 @@ public enum BackupError: Error, Equatable, Sendable {
     do { return try body() } catch { throw .outOfMemory }
   }
 
-  /// The damage, or the other reason.
+  /// The damage, or another reason.
   public var reason: Reason {
     switch self {
     case .notABackup: .backup(.notBackup)

@@ -64,7 +64,7 @@ public struct BackupDevice: Equatable, Sendable {
     (self.identity, self.byKey, self.byShare) = (identity, byKey, byShare)
   }
 
-  /// The context to which both are bound.
+  /// The context to which both wrappings are bound.
   public static func context(id: [UInt8]) -> [UInt8] {
     Array("latchkey/1/backup-device".utf8) + id
   }
@@ -78,7 +78,7 @@ public struct BackupCollection: Equatable, Sendable {
     public let rawValue: UInt8
     /// Makes the value from bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
-    /// The collection for programs that name none.
+    /// The collection for programs that name no collection.
     public static let standard = Aliases(rawValue: 1)
     /// The login's collection.
     public static let login = Aliases(rawValue: 2)
@@ -151,7 +151,7 @@ public struct BackupItem: ~Copyable {
     case none = 0
     /// The secret.
     case secret = 1
-    /// Label and attributes as well.
+    /// Secret, label and attributes.
     case everything = 3
   }
 
@@ -196,7 +196,7 @@ public struct BackupItem: ~Copyable {
 
 extension AccessibilityClass {
   /// The part of such an item that a backup seals for its device; nil for a class that no backup has. Labels and attributes are
-  /// sealed for the device only if they depend on the device in the vault too. That is so for one class.
+  /// sealed for the device only if they depend on the device in the vault too. One class has such labels.
   public var backupSealing: BackupItem.Sealing? {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: BackupItem.Sealing.none

@@ -40,7 +40,7 @@ public struct BackupWriter: ~Copyable {
     self.secret = secret
   }
 
-  /// Whether all of the last record is in chunks already, or in the one that is being filled.
+  /// Whether all of the last record is in chunks already, or in the chunk that is being filled.
   public var wantsRecord: Bool { headWritten == head.count && secretWritten == secret.count && !isComplete }
 
   /// Adds the next record. Call it only if the writer ``wantsRecord``.

@@ -12,7 +12,7 @@ public enum GenericSchema {
   /// Whether attributes name this schema.
   public static func isNamed(by attributes: [String: String]) -> Bool { attributes[attribute] == name }
 
-  /// The attributes without this schema. Those that name another one stay as they are.
+  /// The attributes without this schema. Attributes with another schema stay unchanged.
   public static func leftOut(of attributes: [String: String]) -> [String: String] {
     guard isNamed(by: attributes) else { return attributes }
     var rest = attributes
@@ -20,7 +20,7 @@ public enum GenericSchema {
     return rest
   }
 
-  /// Whether an item with one of these sets counts as an item with the other one.
+  /// Whether an item with one set of attributes counts as an item with the other set.
   public static func areSame(_ one: [String: String], _ other: [String: String]) -> Bool {
     leftOut(of: one) == leftOut(of: other)
   }

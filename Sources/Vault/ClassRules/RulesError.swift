@@ -23,7 +23,7 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// "FILE:LINE: what is wrong".
   public var reason: Reason { .because(.verbatim(path + (line.map { ":\($0)" } ?? "")), mistake) }
 
-  /// The same in English.
+  /// The error in English.
   public var description: String { reason.text }
 
   /// Somebody else's words in a message: short, and without control characters for a terminal.
@@ -33,7 +33,7 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
     return String(String.UnicodeScalarView(short.map { $0.properties.generalCategory == .control ? "?" : $0 })) + cut
   }
 
-  /// The same in quotation marks.
+  /// Somebody else's words in quotation marks.
   static func quote(_ text: String) -> String { "'\(plain(text))'" }
 }
 

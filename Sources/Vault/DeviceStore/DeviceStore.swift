@@ -1,9 +1,9 @@
 // DeviceStore: the state of the device key service on the disk.
 //
-// `latchkey-deviced` keeps one secret of the machine. From it and a salt, each user gets a device key.
-// ``DeviceStore`` has all of that: the secret, and for each user a salt, a secret that can be erased,
-// and how far the user's vaults are. ``DeviceSeal`` protects the machine's secret on the disk:
-// ``TPMSeal`` if there is a chip, and ``HostSeal`` otherwise.
+// `latchkey-deviced` keeps one secret of the machine. From it and a salt, each user gets a device key. ``DeviceStore``
+// has all these values: the secret, and for each user a salt, a secret that can be erased, and how far the user's vaults
+// are. ``DeviceSeal`` protects the machine's secret on the disk: ``TPMSeal`` if there is a chip, and ``HostSeal``
+// otherwise.
 //
 //     let store = try DeviceStore(path: "/var/lib/latchkey", seals: seals, hasAccount: check, log: log)
 //
@@ -319,7 +319,7 @@ public final class DeviceStore {
   ///
   /// - Returns: whether the service kept anything of the user.
   public func forget(_ user: uid_t) throws(DeviceKeyError) -> Bool {
-    // The salt goes last. Without it, nobody asks for the user's other files again.
+    // The salt goes last. Without the salt, the store never reads the user's other files again.
     let files = [StateFile.erasable(user), StateFile.vaults(user), StateFile.salt(user)]
     let hasAny = files.contains { users.contains($0.name) }
     for file in files { try erase(file) }

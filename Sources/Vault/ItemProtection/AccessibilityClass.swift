@@ -64,7 +64,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// The class with every condition of both.
+  /// The class that has the conditions of both classes.
   public func joined(with other: AccessibilityClass) -> AccessibilityClass {
     if self == .whenPasscodeSetThisDeviceOnly || other == .whenPasscodeSetThisDeviceOnly {
       return .whenPasscodeSetThisDeviceOnly

@@ -11,7 +11,7 @@ public enum PromptEnd: UInt8, CaseIterable, Sendable {
   case unavailable = 5
   /// Keys were erased meanwhile.
   case locked = 6
-  /// PAM accepted the answer, but the item was deleted or changed meanwhile, or nobody need be asked any more.
+  /// PAM accepted the answer, but the item was deleted or changed meanwhile, or no answer is needed any more.
   case outdated = 7
   /// The program that caused the prompt does not wait any more.
   case withdrawn = 8

@@ -59,8 +59,8 @@ public enum DeviceKeyError: Error, Equatable, Sendable {
   /// The key's file or service cannot be used; the reason says why.
   case unavailable(Reason)
 
-  /// A request that the caller's event loop gave up because it had other work. That says nothing of the key, and the caller asks
-  /// again in a moment.
+  /// A request that the caller's event loop gave up because it had other work. This error says nothing of the key, and the caller
+  /// asks again in a moment.
   public static let brokenOff = DeviceKeyError.unavailable(.device(.brokenOff))
 }
 

@@ -43,7 +43,7 @@ public enum KeyLabel: CaseIterable, Sendable {
   case passphraseCommitment
   /// Collection's tier key, device share, erasable share, passphrase's secret -> the key that wraps a class key.
   case classWrap
-  /// The same inputs -> the key that wraps the key of labels and attributes.
+  /// The inputs of `classWrap` -> the key that wraps the key of labels and attributes.
   case metadataWrap
   /// Collection's tier key C -> the tag over a class's public key.
   case publicKeyTag

@@ -55,7 +55,7 @@ extension Keybag.Opened {
   /// already. If the password was chosen before and never used, its time begins again.
   ///
   /// - Parameters:
-  ///   - password: not the one that opened.
+  ///   - password: another password than the one that opened.
   ///   - opensNothing: whether it is known already that no protector has this password, so that no Argon2id is needed.
   public borrowing func addingPassword(
     _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost, now: UInt64 = Process.time

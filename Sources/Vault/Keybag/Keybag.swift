@@ -82,7 +82,7 @@ public struct Keybag: Equatable, Sendable {
     let root: Key
     /// Which protector opened, by its place in ``Keybag/protectors``.
     public let protector: Int
-    /// How long this thread computed to check the password, in microseconds; 0 if none was checked.
+    /// How long this thread computed to check the password, in microseconds; 0 if no password was checked.
     let time: Int
 
     init(keybag: Keybag, root: consuming Key, protector: Int, time: Int = 0) {
@@ -106,7 +106,7 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The same keybag, one generation later. From then on there is a database, and a missing one is a loss.
+    /// The keybag, one generation later. From then on there is a database, and a missing database is a loss.
     public borrowing func confirming() throws(KeybagError) -> Keybag {
       try next { _ in }
     }
@@ -152,7 +152,7 @@ public struct Keybag: Equatable, Sendable {
       return try rotated(to: fresh, mine, isAwaitingDatabase: isAwaitingDatabase)
     }
 
-    /// The same, with the device key alone as the way in.
+    /// A keybag with new keys, which only the device key opens.
     public borrowing func rotated(device secret: borrowing DeviceSecret) throws(KeybagError) -> Opened {
       let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
       let vault = keybag.vault
@@ -173,7 +173,7 @@ public struct Keybag: Equatable, Sendable {
       var next = keybag
       next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       next.protectors = [mine]
-      // The setting for fingers stays with new keys. The first password of a login ends it, as it ends the others.
+      // The setting for fingers stays with new keys. The first password of a login ends the setting, as it ends other protectors.
       if mine.kind == .password, !keybag.isPasswordless {
         next.protectors += [keybag.fingerProtector].compactMap { $0 }
       }
@@ -192,7 +192,7 @@ public struct Keybag: Equatable, Sendable {
       return Opened(keybag: next, root: fresh, protector: 0)
     }
 
-    /// The keybag without the key epochs before `oldest`, one generation later; nil if it has none.
+    /// The keybag without the key epochs before `oldest`, one generation later; nil if it has no such key epochs.
     ///
     /// - Parameter proving: whether the protector that opened also becomes proven, which ends others.
     public borrowing func dropping(
@@ -220,7 +220,7 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The keybag without a recovery code, one generation later; nil if it has none.
+    /// The keybag without a recovery code, one generation later; nil if it has no recovery code.
     public borrowing func removingRecoveryCode() throws(KeybagError) -> Keybag? {
       guard keybag.recoveryCodeCreated != nil else { return nil }
       return try next { keybag in keybag.protectors.removeAll { $0.kind == .recoveryCode } }
@@ -393,7 +393,7 @@ public struct Keybag: Equatable, Sendable {
     do { return try epoch.recognises(tiers, vault: vault) } catch { throw .noMemory }
   }
 
-  /// Whether these are the tier keys of the key epochs before the newest: all of them, oldest first.
+  /// Whether `former` is all the tier keys of the key epochs before the newest, oldest first.
   public func recognises(_ former: [FormerTiers]) throws(KeybagError) -> Bool {
     guard former.count == epochs.count - 1 else { return false }
     for (one, epoch) in zip(former, epochs) {

@@ -5,7 +5,7 @@ import LatchkeyReasons
 /// The copy of the keybag, which replaces a damaged or missing keybag.
 ///
 /// The copy has the bytes of the newest keybag, or is missing. It is deleted before another keybag is written, and made again
-/// after that. So the copy never brings back a password, code or key that ended. After a power cut, one of the two is whole.
+/// afterwards. So the copy never brings back a password, code or key that ended. After a power cut, one of the two is whole.
 extension KeybagFile {
   /// The copy's name in the vault's folder.
   public static let copyName = "keybag.copy"
@@ -80,7 +80,7 @@ extension KeybagFile {
   ) -> KeybagHealing? {
     guard (try? copy(in: folder)) != nil, let lock = try? lock(folder, deadline: deadline) else { return nil }
     defer { extendLifetime(lock) }
-    // Another process may have written both meanwhile.
+    // Another process may have written keybag and copy meanwhile.
     guard let copy = try? copy(in: folder) else { return nil }
     let loss: Reason
     var prefix = damagedPrefix
@@ -159,6 +159,6 @@ public struct KeybagHealing: Equatable, Sendable {
     return aside.map { .both(healed, .itIs(now: $0)) } ?? healed
   }
 
-  /// The same in English, for the log.
+  /// The healing in English, for the log.
   public var explanation: String { reason.text }
 }

@@ -29,7 +29,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   /// A file could not be read or written.
   case file(PosixError)
 
-  /// The file's damage, or the other reason.
+  /// The file's damage, or another reason.
   public var reason: Reason {
     switch self {
     case .missing: .keybag(.missing)
@@ -47,7 +47,7 @@ public enum KeybagError: Error, Equatable, Sendable {
     }
   }
 
-  /// The same in English, for the log.
+  /// The error in English, for the log.
   public var explanation: String { reason.text }
 }
 

@@ -78,7 +78,7 @@ public enum KeybagFile {
 
   /// Creates a vault: writes the keybag of a user who has neither keybag nor database.
   ///
-  /// Two logins at once create one vault: the second finds the first one's.
+  /// Two logins at once create one vault: the second login finds the vault of the first.
   ///
   /// - Parameter make: makes the keybag; called only when it will be written.
   /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` if nothing could be written. Nothing is left behind then.

@@ -10,7 +10,7 @@ public struct PasswordCost: Equatable, Sendable {
 
   static let mebibyte: UInt64 = 1 << 20
 
-  /// Puts the two together. ``isReasonable`` and ``isAffordable`` say whether they may be used.
+  /// Puts passes and memory together. ``isReasonable`` and ``isAffordable`` say whether this cost may be used.
   public init(passes: UInt32, memory: UInt64) {
     self.passes = passes
     self.memory = memory

@@ -52,7 +52,7 @@ public struct Protector: Equatable, Sendable {
     }
   }
 
-  /// The same, with the key that Argon2id derived from the password and `salt`.
+  /// Makes a protector with the key that Argon2id derived from the password and `salt`.
   static func make(
     derived key: borrowing Key, salt: [UInt8], root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost,
     retireAfter: UInt64 = 0
@@ -66,13 +66,13 @@ public struct Protector: Equatable, Sendable {
         root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
   }
 
-  /// The same protector, after the system accepted a login that opened it.
+  /// The protector after the system accepted a login that opened it.
   mutating func prove() {
     guard state == .unproven else { return }
     (state, retireAfter) = (.proven, 0)
   }
 
-  /// The same protector with another time by which a login must use it.
+  /// The protector with another time by which a login must use it.
   func renewed(until time: UInt64) -> Protector {
     var other = self
     other.retireAfter = time
@@ -93,7 +93,7 @@ public struct Protector: Equatable, Sendable {
     return try open(derived: key, vault: vault)
   }
 
-  /// The same, with the key that Argon2id derived from the password and ``salt``.
+  /// Opens the protector with the key that Argon2id derived from the password and ``salt``.
   func open(derived key: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .password else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
@@ -127,7 +127,7 @@ public struct Protector: Equatable, Sendable {
           root.bytes, key: wrap, associated: associated(.device, vault: vault, id: id, salt: salt, cost: keyCost)))
   }
 
-  /// This protector's secret, wrapped by the device key; nil for a kind that has none.
+  /// This protector's secret, wrapped by the device key; nil for a kind without such a secret.
   public var deviceWrapping: DeviceSecret.Wrapping? {
     guard kind.holder == .deviceKey else { return nil }
     return DeviceSecret.Wrapping(
@@ -235,7 +235,7 @@ public struct Protector: Equatable, Sendable {
     return next
   }
 
-  /// The same protector with other bytes behind the sealed root key.
+  /// The protector with other bytes behind the sealed root key.
   func withFacts(_ facts: [UInt8]) -> Protector {
     var other = self
     other.sealed = sealed.prefix(Protector.recoverySealedSize) + facts

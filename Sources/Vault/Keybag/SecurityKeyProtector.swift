@@ -133,7 +133,7 @@ extension Keybag.Opened {
 
   /// The keybag in which a security key has another name, one generation later; nil if it has none of the former name.
   ///
-  /// - Throws: ``KeybagError/alreadyThere`` if another one has the new name.
+  /// - Throws: ``KeybagError/alreadyThere`` if another security key has the new name.
   public borrowing func renamingSecurityKey(_ former: String, to name: String) throws(KeybagError) -> Keybag? {
     let keybag = keybag
     guard let place = keybag.protectors.firstIndex(where: { $0.securityKey?.name == former }),

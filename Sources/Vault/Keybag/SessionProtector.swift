@@ -9,7 +9,7 @@ public struct SessionKey: ~Copyable {
   /// Tier key C.
   public let key: Key
 
-  /// Puts the two together.
+  /// Puts epoch and key together.
   public init(epoch: UInt32, key: consuming Key) {
     self.epoch = epoch
     self.key = key
@@ -128,13 +128,13 @@ extension Keybag.Opened {
     }
   }
 
-  /// The keybag without a protector of a session, one generation later; nil if it has none.
+  /// The keybag without a protector of a session, one generation later; nil if it has no such protector.
   public borrowing func removingSession() throws(KeybagError) -> Keybag? {
     guard keybag.sessionProtector != nil else { return nil }
     return try next { keybag in keybag.protectors.removeAll { $0.kind == .session } }
   }
 
-  /// The same keybag, not yet in a file, with such a protector. Used when new keys came with a new secret.
+  /// The keybag, not yet in a file, with a session's protector. Used when new keys came with a new secret.
   public borrowing func carryingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag.Opened {
     let made = try newSession(secret)
     var next = keybag

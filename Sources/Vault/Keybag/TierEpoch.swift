@@ -41,7 +41,7 @@ public struct TierEpoch: Equatable, Sendable {
       && Sodium.equal(session, sessionCommitment)
   }
 
-  /// Whether both stand for the same keys. The wrapped keys differ if the root key was changed.
+  /// Whether both epochs have the same keys. The wrapped keys differ if the root key was changed.
   func hasSameKeys(as other: TierEpoch) -> Bool {
     number == other.number && Sodium.equal(unlockedCommitment, other.unlockedCommitment)
       && Sodium.equal(sessionCommitment, other.sessionCommitment)

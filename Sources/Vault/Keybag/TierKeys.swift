@@ -7,7 +7,7 @@ public struct TierKeys: ~Copyable {
   /// Tier key C: lives from the first unlock to the end of the session.
   public let session: Key
 
-  /// Puts the two together.
+  /// Puts the two keys together.
   public init(unlocked: consuming Key, session: consuming Key) {
     self.unlocked = unlocked
     self.session = session
@@ -31,7 +31,7 @@ public final class FormerTiers {
   /// The tier keys of that epoch.
   public let tiers: TierKeys
 
-  /// Puts the two together.
+  /// Puts number and keys together.
   public init(number: UInt32, tiers: consuming TierKeys) {
     self.number = number
     self.tiers = tiers

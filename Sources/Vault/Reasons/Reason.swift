@@ -20,7 +20,7 @@ public indirect enum Reason: Hashable, Sendable {
   case verbatim(String)
   /// A subject or an event, and why.
   case because(Reason, Reason)
-  /// Two reasons, one sentence behind the other.
+  /// Two reasons, in two sentences.
   case both(Reason, Reason)
   /// The count of numbers, and some of the numbers.
   case numbers(_ count: Int, _ shown: String)

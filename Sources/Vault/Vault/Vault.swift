@@ -163,7 +163,7 @@ public final class Vault {
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
 
-  /// Whether the vault should have a keybag, but has none that can be used.
+  /// Whether the vault should have a keybag, but has no usable one.
   public var hasUnusableKeybag: Bool { keybag == nil && keybagFile.problem != nil }
 
   /// Whether the database is open, so that the vault's content is known.
@@ -310,13 +310,13 @@ public final class Vault {
     texts.forget()
   }
 
-  /// Erases tier C as well: only the device's own classes stay.
+  /// Also erases tier C: only the device's own classes stay.
   public func seal() {
     sealAllButAccessLog()
     accessLog.seal()
   }
 
-  /// Does the same, but keeps the access log's keys, which open nothing else, so that the remaining entries can still be written.
+  /// Seals, but keeps the access log's keys, which open nothing else, so that the remaining entries can still be written.
   public func sealAllButAccessLog() {
     keys.seal()
     texts.forget()

@@ -40,7 +40,7 @@ final class Archive {
     self.connection = connection
   }
 
-  /// How the passphrase of a backup that is to be restored becomes a key.
+  /// How the passphrase of the backup to restore becomes a key.
   func derivation(prompt number: UInt64) -> PassphraseDerivation? {
     guard number == prompt, case .restore(let header, _) = purpose else { return nil }
     return header.derivation
@@ -145,7 +145,7 @@ final class RestoreWork {
     self.loop = loop
   }
 
-  /// Takes a chunk, and answers when all of its records were compared: whether it was the last one.
+  /// Takes a chunk, and answers when all of its records were compared: whether the chunk was the last one.
   func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
     guard self.answer == nil else { return answer(.failure(Refusal(.refusal(.chunksOutOfOrder)))) }
     do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {

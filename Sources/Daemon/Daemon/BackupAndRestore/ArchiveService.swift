@@ -72,7 +72,7 @@ final class ArchiveService {
 
   private func mayBeginArchive() throws(Refusal) {
     guard archive == nil else { throw Refusal(.refusal(.otherArchive)) }
-    // The person who types may be another one than the person at the screen.
+    // The typing person may be another than the person at the screen.
     guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
     guard vault.isUnlocked else {
       throw Refusal(.refusal(vault.hasDatabase ? .vaultLockedBefore : .noVaultUnlocked))

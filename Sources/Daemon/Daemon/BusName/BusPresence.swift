@@ -41,11 +41,11 @@ final class BusPresence {
   private var hasConnected = false
   /// Whether reading from the bus is paused.
   private var isPaused = false
-  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds this one, and reading is not paused.
+  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds the daemon, and reading goes on.
   private var isNameAnswered = false
   /// The owner of the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
-  /// Whether programs that look for the Secret Service find this one.
+  /// Whether programs that look for the Secret Service find this daemon.
   var ownsSecretsName: Bool { secretsName.isOurs }
   /// Whether the service manager keeps the name for the next daemon.
   var isNameKept: Bool { secretsPlace.isKept }
@@ -117,7 +117,7 @@ final class BusPresence {
   func resume() {
     guard isPaused else { return }
     isPaused = false
-    // The connection cannot be used, so another one is made.
+    // The connection cannot be used, so a new connection is made.
     do throws(SystemdError) { try bus?.resume() } catch { lost() }
   }
 

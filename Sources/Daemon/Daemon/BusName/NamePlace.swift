@@ -72,7 +72,7 @@ final class NamePlace {
     }
   }
 
-  /// Queues the second connection in front of the others, if there are any.
+  /// Queues the second connection in front of all others.
   private func look() {
     guard let bus else { return }
     try? bus.queuedOwners(of: name) { [weak self] result in

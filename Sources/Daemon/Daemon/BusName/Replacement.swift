@@ -4,9 +4,9 @@ import LatchkeySystemd
 
 /// Gives way to the installed daemon, because this one was started before an upgrade and understands no helper any more.
 ///
-/// While tier key A is in memory, or is staged, this daemon goes on, because its end would lock the vault. Otherwise it ends for a
-/// helper that has opened the keybag. The service manager starts the installed daemon at the helper's next connection, and the same
-/// password unlocks everything there. A helper with a wrong password ends no daemon.
+/// While tier key A is in memory, or is staged, this daemon goes on, because its end would lock the vault. Without such a key it
+/// ends for a helper that has opened the keybag. The service manager starts the installed daemon at the helper's next connection,
+/// and the same password unlocks everything there. A helper with a wrong password ends no daemon.
 final class Replacement {
   private let session: SessionReference
   private let opening: VaultOpening

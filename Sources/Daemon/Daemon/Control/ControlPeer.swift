@@ -30,9 +30,9 @@ final class ControlPeer: PromptConnection {
   private var delay: EventSource?
   /// The authentication for which the connection will bring keys.
   var greeting: Hello?
-  /// The claim that decides about those keys, or the claim of a helper that brings none.
+  /// The claim that decides about those keys, or the claim of a helper that brings no keys.
   var claim: Claim?
-  /// Called when the keys of a login are answered, or none will come.
+  /// Called when the keys of a login are answered, or when no keys will come.
   var loginEnded: (() -> Void)?
   /// Called when the connection ends, for work that lasts over several requests.
   var workEnded: (() -> Void)?
@@ -45,14 +45,14 @@ final class ControlPeer: PromptConnection {
   var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false
-  /// Called when the connection has left. Empty unless somebody waits for that.
+  /// Called when the connection has left. Empty unless somebody waits for the end.
   private var leaving: [() -> Void] = []
   /// Whether the connection was asked to leave, and has not left yet.
   var isLeaving: Bool { !leaving.isEmpty }
   /// Called when the connection has ended by itself.
   private var awaiting: [() -> Void] = []
   private var awaitingLimit: EventSource?
-  /// Whether the connection belongs to a prompt on the screen. Then it may be silent for as long as the person is.
+  /// Whether the connection belongs to a prompt on the screen. Such a connection may be silent for as long as the person is.
   var isPrompt = false
   /// The connection's descriptor, by which the server knows the peer.
   let number: Int32
@@ -80,7 +80,7 @@ final class ControlPeer: PromptConnection {
     } catch { return nil }
   }
 
-  /// Whether this connection belongs to the same login as the other one, a step later.
+  /// Whether this connection belongs to the same login as `other`, a step later.
   func follows(_ other: ControlPeer) -> Bool {
     guard let greeting, let before = other.greeting else { return false }
     return greeting.stage == .openSession && before.stage == .authenticate && greeting.service == before.service

@@ -25,7 +25,7 @@ final class ControlServer {
   private var source: EventSource?
   private var peers: [Int32: ControlPeer] = [:]
 
-  /// More connections than this wait in the kernel, until one of these ends.
+  /// Further connections wait in the kernel, until a connection ends.
   private static let connectionLimit = 32
   /// How many helpers may be at work for this daemon: each takes Argon2id's memory, for minutes on a slow machine.
   private static let helperLimit = 3
@@ -63,7 +63,7 @@ final class ControlServer {
       left -= 1
       if left == 0 { gone() }
     }
-    // A helper that is already leaving counts as well.
+    // A helper that is already leaving counts too.
     for peer in peers.values where peer.hasDerived && peer.isAmong(which) {
       left += 1
       if peer.isDeriving { peer.withdraw(gone: hasLeft) } else { peer.awaitEnd(hasLeft) }

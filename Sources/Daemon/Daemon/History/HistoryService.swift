@@ -35,7 +35,7 @@ final class HistoryService {
   private var isWritten = false
   /// The clients that wait for a generation.
   private var waiting: [(Result<MadeGeneration, Refusal>) -> Void] = []
-  /// The newest generation at the moment when the first of these clients came.
+  /// The newest generation at the moment when the first waiting client came.
   private var newest: UInt32 = 0
 
   init(
@@ -64,7 +64,7 @@ final class HistoryService {
       }
     }
     table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
-      // The person who types need not be the one at the screen.
+      // The typing person may be another than the person at the screen.
       guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
       // A vault without a password is opened once more for deleted collections. If that fails and erases the keys, the next try
       // follows as after a failed login.
@@ -231,7 +231,7 @@ final class HistoryService {
       case .forgetting(let forgetting, let total):
         if !isWalkOver {
           isWalkOver = try !forgetting.step()
-          // The items must leave the log as well, at once and not only when the vault is quiet.
+          // The items must leave the log too, at once and not only when the vault is quiet.
           if isWalkOver { vault.settle() }
         }
         return GenerationProgress(

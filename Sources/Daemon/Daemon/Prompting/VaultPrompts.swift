@@ -7,7 +7,7 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Connects the prompts to the vault, both ways.
+/// Connects the prompts to the vault, in both directions.
 final class VaultPrompts: PromptQueueDelegate {
   private let vault: Vault
   private let session: SessionReference
@@ -184,7 +184,7 @@ final class VaultPrompts: PromptQueueDelegate {
 
   private func open(_ message: OpenPrompt, on connection: any PromptConnection) throws(Refusal) -> OpenedPrompt {
     let id = try collection(named: message.collection)
-    // The person who types need not be the one at the screen.
+    // The typing person may be another than the person at the screen.
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
     let state = try Refusal.vault { () throws(VaultError) in try vault.collections.state(of: id) }
     switch message.purpose {

@@ -65,14 +65,14 @@ final class DeviceOpening {
     }
   }
 
-  /// Looks at the vault's files again. A new database is walked through, because answers wait for that.
+  /// Looks at the vault's files again. A new database is walked through, because answers wait for the walk.
   func refresh() {
     vault.refresh()
     if !vault.isVerified { upkeep.goOn() }
     followPassword()
   }
 
-  /// Forgets the former vault: there is another one now, or none.
+  /// Forgets the former vault: now there is another vault, or no vault.
   func forgetProblem() { problem = nil }
 
   /// Follows the keybag: a vault without a password opens by itself and is never locked. Once the keybag has a password, the
@@ -173,7 +173,7 @@ final class DeviceOpening {
       let number = wait ?? nextWait
       waits[number] = try? loop.addTimer(after: delay) { [weak self, weak peer] in
         guard let self else { return answer(result) }
-        // The helper has ended, so another one may wait.
+        // The helper has ended, so another helper may wait.
         guard let peer, !peer.hasGone else {
           waits[number] = nil
           return answer(result)
@@ -198,7 +198,7 @@ final class DeviceOpening {
     }
   }
 
-  /// Destroys the items. If other work came first, which may be a lock, it tries again, because nobody else would.
+  /// Destroys the items. If other work came first, perhaps a lock, it tries again, because no other code would.
   private func destroyPasscodeItems(
     passwordRemoved: Bool, until deadline: Int, _ answer: @escaping (Result<UInt64, Refusal>) -> Void
   ) {

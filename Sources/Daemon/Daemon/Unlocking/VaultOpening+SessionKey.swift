@@ -11,7 +11,7 @@ private final class ArrivedSessionKey {
   init(_ key: consuming SessionKey) { self.key = key }
 }
 
-// Logins in which nobody gave a password, if their user has a protector for that.
+// Logins in which nobody gave a password, if their user has a protector for such logins.
 extension VaultOpening {
   /// Unlocks the classes that are readable behind the locked screen. It leaves unlocked keys alone, and creates nothing, because
   /// this key does not prove that the rest of the keybag is genuine.

@@ -313,7 +313,7 @@ final class VaultOpening {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }
     } catch { return .unusable(error.reason) }
     password.noteMemory(of: delivery)
-    // The vault may have been locked since the helper asked. Then the next unlock brings the same keys.
+    // The vault may have been locked since the helper asked. In that case, the next unlock brings the same keys.
     do throws(Refusal) { try checkTakesNewKeys() } catch { return .refused(error.reason) }
     do throws(VaultError) {
       try vault.check(delivery.tiers, former: delivery.former, mayCreate: false)

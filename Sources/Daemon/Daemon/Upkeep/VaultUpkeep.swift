@@ -36,7 +36,7 @@ final class VaultUpkeep {
       vault.accessLog.write()
       vault.settle()
       settled()
-      // Work that a full disk has stopped goes on.
+      // Goes on with the work that a full disk stopped.
       if vault.rotation.isUnderWay || history.hasWork { goOn() }
     }
   }
@@ -85,7 +85,7 @@ final class VaultUpkeep {
       "destroyed for good, as they depend on a password of the login's: \(destroyed.count) items of class "
         + AccessibilityClass.whenPasscodeSetThisDeviceOnly.name)
     presence.service?.deleted(destroyed)
-    // The items must leave the log as well, at once and not only when the vault is quiet.
+    // The items must leave the log too, at once and not only when the vault is quiet.
     vault.settle()
     return destroyed.count
   }

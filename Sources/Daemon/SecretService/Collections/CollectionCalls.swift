@@ -37,7 +37,7 @@ final class CollectionCalls {
       throw BusError(.tooLarge)
     }
     if !alias.isEmpty && !gate.isVerified {
-      // Otherwise an alias that damage hides would be given to another collection.
+      // Before the check, an alias that damage hides could be given to another collection.
       return gate.whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) { try create(label, alias, call) } catch { call.fail(error) }
@@ -140,7 +140,7 @@ final class CollectionCalls {
       target = id
     }
     try BusError.vault { () throws(VaultError) in
-      // Otherwise clients would write the items of a locked collection elsewhere.
+      // Clients would then write the items of a locked collection elsewhere.
       if let present = try vault.collections.alias(name), present != target {
         try vault.collections.checkMayChange(present)
       }

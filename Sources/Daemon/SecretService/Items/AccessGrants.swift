@@ -111,6 +111,6 @@ final class AccessGrants {
   /// The vault was locked: no grant outlives that.
   func removeAll() { entries = [:] }
 
-  /// The same for some items only.
+  /// Removes the grants for some items only.
   func removeAll(where isLocked: (Int64) -> Bool) { entries = entries.filter { !isLocked($0.key.item) } }
 }

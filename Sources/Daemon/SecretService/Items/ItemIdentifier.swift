@@ -24,7 +24,7 @@ struct ItemIdentifier: Equatable {
     uuid = Array(bytes.dropFirst(ItemIdentifier.numberSize))
   }
 
-  /// The number, the largest byte first, then the rest.
+  /// The number, the largest byte first, then the uuid.
   var bytes: [UInt8] { withUnsafeBytes(of: item.bigEndian) { Array($0) } + uuid }
 
   /// Reads one from a message.

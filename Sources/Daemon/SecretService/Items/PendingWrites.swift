@@ -51,7 +51,7 @@ final class PendingWrites {
 
   /// Goes on with `proceed` when the enrolled fingers are known. If they stay unknown, the client gets an error.
   ///
-  /// - Parameter size: the size of the waiting item in bytes; nil if none waits.
+  /// - Parameter size: the size of the waiting item in bytes; nil if no item waits.
   func whenFingersAreKnown(
     _ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void
   ) throws(BusError) {

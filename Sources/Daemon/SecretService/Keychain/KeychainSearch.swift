@@ -76,7 +76,7 @@ final class KeychainSearch {
     }
   }
 
-  /// The session for secrets; nil if none are wanted.
+  /// The session for secrets; nil if the client wants no secrets.
   private func readSession(_ call: MethodCall) throws(BusError) -> TransportSession? {
     let path = try call.message.readObjectPath()
     return path == ObjectPath.none ? nil : try sessions.session(path, of: call.sender)

@@ -45,7 +45,7 @@ final class LockCalls {
     var isChanged = false
     var seen: Set<String> = []
     let portal = PortalCollection.id(in: vault)
-    // If something fails, the rest is locked all the same.
+    // If one lock fails, the rest is still locked.
     for path in requested where seen.insert(path).inserted {
       do throws(BusError) {
         switch try lockable(path, but: portal) {

@@ -17,7 +17,7 @@ final class LockEffects {
     self.queue = queue
   }
 
-  /// - Parameter collection: the one with a new explicit lock; nil for all.
+  /// - Parameter collection: the collection with a new explicit lock; nil for all.
   func locked(collection: Int64? = nil) {
     waits.drop()
     // Before prompts end, because clients' passphrases are worthless behind the locked screen.
@@ -30,7 +30,7 @@ final class LockEffects {
     queue.locked(where: isLocked)
   }
 
-  /// The same for the lock of one item.
+  /// Ends grants and waiting requests at the lock of one item.
   func locked(item: Int64) {
     grants.forget(item: item)
     prompts.endWaiting(forItem: item)

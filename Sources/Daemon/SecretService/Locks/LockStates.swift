@@ -27,7 +27,7 @@ final class LockStates {
   /// Looks at the vault's files again, if it has no database.
   func lookAgain() { delegate.lookAgain() }
 
-  /// Whether there is no vault, as the files are now. Then the vault has no items, and a search misses none.
+  /// Whether there is no vault, as the files are now. A missing vault has no items, so a search misses none.
   var isVaultMissing: Bool {
     guard !vault.hasDatabase else { return false }
     delegate.lookAgain()
@@ -93,8 +93,8 @@ final class LockStates {
     return vault.hasDatabase && !vault.collections.knowsNames
   }
 
-  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then the
-  /// collection counts as locked, so that its client learns neither that it may read, nor that there is nothing.
+  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then the collection
+  /// counts as locked, so that a client learns neither that it may read, nor that the collection is missing.
   private func isUnknown(_ name: ObjectPath.CollectionName) -> Bool {
     !vault.hasDatabase && name != .session && name != .alias("session")
   }

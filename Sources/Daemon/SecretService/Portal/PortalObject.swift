@@ -150,12 +150,12 @@ final class PortalObject {
     }
   }
 
-  /// The one place where an application begins, or continues, to wait for keys. If they come, ``stateChanged()`` serves it.
-  /// Otherwise its time limit ends the wait, or a person who declines to give the password.
+  /// The one place where an application begins, or continues, to wait for keys. When keys come, ``stateChanged()`` serves the
+  /// application. The time limit also ends the wait, and so does a person who declines.
   private func wait(_ request: PortalRequest, canBeAsked: Bool) {
     limit(request)
     guard canBeAsked, !request.wasAsked, requests[request.key] === request else { return }
-    // Otherwise an application could show one window after the other, until the person gives in.
+    // Without this pause, an application could show one window after the other, until the person gives in.
     if let refusal = refusals[request.application], .now - refusal < Self.silence {
       return end(request.key, .cancelled)
     }
@@ -178,7 +178,7 @@ final class PortalObject {
     refusals[application] = now
   }
 
-  /// Gives the request its time limit, if it has none yet.
+  /// Gives the request its time limit, if it has no limit yet.
   private func limit(_ request: PortalRequest) {
     let key = request.key
     do throws(SystemdError) {

@@ -54,8 +54,8 @@ final class PortalRequest {
 
   deinit { release() }
 
-  /// The loop drops the descriptor before the descriptor is closed. Otherwise the kernel would go on reporting its file, which the
-  /// application has too.
+  /// The loop drops the descriptor before the descriptor is closed. With another order the kernel would go on reporting the file,
+  /// because the application has it too.
   private func release() {
     (deadline, room) = (nil, nil)
     (outlet, secret) = (nil, nil)
@@ -69,7 +69,7 @@ final class PortalRequest {
   /// Whether the request waits for its secret.
   var isWaiting: Bool { secret == nil && outlet != nil }
 
-  /// Writes the secret, now and whenever there is room for more of it, and calls `ended` after that.
+  /// Writes the secret, now and whenever there is room for more of it. Calls `ended` at the end.
   func deliver(_ found: OpenedSecret, on loop: EventLoop, ended: @escaping (Response) -> Void) {
     guard isWaiting, let outlet else { return }
     secret = found

@@ -1,8 +1,8 @@
 import LatchkeyPrompts
 import LatchkeySystemd
 
-/// The interface `org.freedesktop.Secret.Prompt`: asks one question after the other, until its client has what it wants or
-/// nobody can add anything.
+/// The interface `org.freedesktop.Secret.Prompt`: asks one question after the other, until the client's wish is met or no answer
+/// can help.
 final class PromptObject {
   static let name = "org.freedesktop.Secret.Prompt"
 

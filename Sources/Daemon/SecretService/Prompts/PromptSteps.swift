@@ -6,7 +6,7 @@ import LatchkeyVault
 final class PromptSteps {
   /// The next step.
   enum Step {
-    /// A person is asked. The login password then lifts the explicit locks of some collections as well.
+    /// A person is asked. The login password then also lifts the explicit locks of some collections.
     case ask(Question, lifting: Set<Int64> = [])
     /// Nobody can add anything.
     case complete(dismissed: Bool)

@@ -122,7 +122,7 @@ final class PromptTable {
     }
   }
 
-  /// The same for one item.
+  /// Ends the prompts in which a request about one item waits.
   func endWaiting(forItem id: Int64) {
     for prompt in prompts.values where prompt.waits(forItem: id) { end(prompt) }
   }

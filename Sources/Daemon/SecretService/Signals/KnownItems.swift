@@ -99,7 +99,7 @@ struct KnownItems {
   /// Whether an item that the client knows may have changed.
   func hasDoubts(_ client: String) -> Bool { clients[client]?.doubted.isEmpty == false }
 
-  /// Takes one item to check again, from each client in turn; nil if there is none.
+  /// Takes one item to check again, from each client in turn; nil if there is no such item.
   mutating func takeDoubt() -> (item: Int64, client: String)? {
     while !turns.isEmpty {
       let client = turns.removeFirst()

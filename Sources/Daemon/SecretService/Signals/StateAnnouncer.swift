@@ -104,7 +104,7 @@ final class StateAnnouncer {
     }
   }
 
-  /// The same for the items of a search's result.
+  /// Tells a client the state of a search's results before the answer.
   func tell(found: [ItemSearch.Found], to client: String) {
     // Very many items are told in idle turns instead.
     guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }

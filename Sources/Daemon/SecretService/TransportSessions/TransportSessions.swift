@@ -31,7 +31,7 @@ final class TransportSessions {
     try receiveSecret(call.message, of: call.sender)
   }
 
-  /// The same at the present place of a message.
+  /// Reads the structure Secret at the present place of a message.
   func receiveSecret(_ message: Message, of client: String) throws(BusError) -> ReceivedSecret {
     try message.readStruct("oayays") { [self] (fields: Message) throws(BusError) in
       let session = try session(try fields.readObjectPath(), of: client)

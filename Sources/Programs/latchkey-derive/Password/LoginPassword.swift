@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// Whether an account has a login password, as far as it is known.
 enum LoginPassword {
-  /// The account has none: its field in the local shadow file is exactly empty.
+  /// The account has no password: its field in the local shadow file is exactly empty.
   case none
   /// The field is not empty, even if no password fits it.
   case some
@@ -57,7 +57,7 @@ enum LoginPassword {
     case name(Int)
     /// At the first byte of the password field of the right line.
     case field
-    /// In the rest of a line.
+    /// The place is in the rest of a line.
     case rest
   }
 }

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 
-/// The change of the login password. It is unknown whether the system accepts the new password, so both open the vault until a
-/// login proves one. The daemon has no part in that.
+/// The change of the login password. It is unknown whether the system accepts the new password, so both passwords open the vault
+/// until a login proves one of them. The daemon has no part in this change.
 struct PasswordChange {
   let run: Run
 
@@ -22,7 +22,7 @@ struct PasswordChange {
   }
 
   /// Handles a former password that opens nothing, because it was set without the vault. The new password may be one that the vault
-  /// knows already. Otherwise the new password opens nothing either.
+  /// knows already. If not, the new password opens nothing either.
   private func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: run.request.token) } catch {

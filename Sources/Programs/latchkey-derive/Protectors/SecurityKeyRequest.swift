@@ -12,13 +12,13 @@ enum SecurityKeyRequest {
     return try Key(copying: request.token.bytes)
   }
 
-  /// The answer of a security key that is to be added: the first bytes of the second secret.
+  /// The answer of the security key to add: the first bytes of the second secret.
   static func addedAnswer(of request: borrowing DeriveRequest) throws -> Key {
     guard request.second.count > Key.size else { throw Malformed() }
     return try Key(copying: request.second.bytes.extracting(first: Key.size))
   }
 
-  /// The facts about the security key that is to be added, behind its answer.
+  /// The facts about the security key to add, behind its answer.
   static func addedKey(of request: borrowing DeriveRequest) throws -> SecurityKey {
     guard request.second.count > Key.size else { throw Malformed() }
     let facts = request.second.bytes.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }

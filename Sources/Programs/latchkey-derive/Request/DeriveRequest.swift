@@ -25,7 +25,7 @@ struct DeriveRequest: ~Copyable {
   let runtime: String
   /// The file that replaces `/etc/shadow`; empty for none.
   let shadow: String
-  /// The number of the daemon's prompt that this answers; 0 for none.
+  /// The number of the daemon's prompt that the request answers; 0 without a prompt.
   let prompt: UInt64
   /// The file that replaces `/etc/latchkey/services`; empty for none.
   let services: String
@@ -35,7 +35,7 @@ struct DeriveRequest: ~Copyable {
   /// is the present password, for `changePassword` the new one.
   let token: SecureBytes
   /// `recover` has the new login password here, `changePassword` the former password, `rewrap` the former password or a recovery
-  /// code. A change of security keys has the name and more (``SecurityKeyRequest``). Else it is empty.
+  /// code. A change of security keys has the name and more (``SecurityKeyRequest``). Other requests have nothing here.
   let second: SecureBytes
 
   /// Whether the request comes from a prompt for the login password, or from `latchkey unlock`.

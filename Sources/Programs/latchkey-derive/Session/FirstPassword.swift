@@ -7,7 +7,7 @@ import LatchkeySodium
 struct FirstPassword {
   let run: Run
 
-  /// Lets the login password, which is the first one, open the vault.
+  /// Lets the login's first password open the vault.
   func set(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> DeriveResult {
     // The daemon is not asked first whether keys could be changed now. A daemon that has just started still verifies its database,
     // and some people log in only once after a start. If keys cannot be changed now, the next unlock changes them.

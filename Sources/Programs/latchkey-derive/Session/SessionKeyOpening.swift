@@ -9,7 +9,7 @@ struct SessionKeyOpening {
 
   func perform() throws -> DeriveResult {
     let daemon = try run.daemon.connect()
-    // Right after the machine started, a TPM may take its time, and a daemon that is just starting waits for it.
+    // Right after the start of the machine, a TPM may be slow, and a daemon that is just starting waits for the TPM.
     let limit = run.admission.mayAsk ? min(Process.now + 60_000, run.end - 2 * DaemonLink.deliveryTime) : nil
     if let answer = try run.daemon.greet(daemon, .openSession, until: limit) {
       return answer == .late ? .late : .nothingNeeded

@@ -217,7 +217,7 @@ extension KWalletService {
     return quietly(nil) { () throws(BusError) in try store.entry(key, in: folder, of: wallet) }
   }
 
-  /// The same entry with its secret; nil if the entry is of another kind.
+  /// An entry with its secret; nil if the entry is of another kind.
   private func opened(
     _ key: ExactName, in folder: ExactName, of wallet: ExactName?, _ kind: WalletContent.Kind? = nil
   ) -> WalletStore.Entry? {

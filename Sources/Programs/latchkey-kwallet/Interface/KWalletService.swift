@@ -279,7 +279,7 @@ final class KWalletService {
     return 0
   }
 
-  /// Deletes entries, but none if the secret of one is locked.
+  /// Deletes all entries, or no entry if the secret of one is locked.
   private func erase(_ entries: [WalletStore.Entry], of wallet: ExactName) throws(BusError) {
     try store.checkAreReadable(entries)
     do throws(BusError) { try store.delete(entries) } catch {

@@ -9,7 +9,7 @@ struct Member {
 
   /// - Parameters:
   ///   - input: type and name of each argument, as `i handle`, separated by commas.
-  ///   - output: the type of the answer; empty for none.
+  ///   - output: the type of the answer; empty without an answer.
   init(_ name: String, _ input: String, _ output: String, _ handler: @escaping (MethodCall) throws(BusError) -> Void) {
     self.name = name
     self.input = input.split(separator: ",").map { part in

@@ -72,7 +72,7 @@ final class VaultLink {
   /// How long the bus may take to announce an end, in milliseconds.
   private static let endTime = 200
 
-  /// The same with an encrypted session.
+  /// Runs work with the connection and an encrypted session.
   func withChannel<Value>(
     _ body: (ServiceConnection, SecretChannel) throws(BusError) -> Value
   ) throws(BusError) -> Value {
@@ -190,7 +190,7 @@ final class VaultLink {
   ///
   /// - Parameters:
   ///   - reason: the purpose, in words for the person.
-  ///   - window: the window of the program that waits; empty for none.
+  ///   - window: the window of the program that waits; empty without a window.
   /// - Returns: the number by which the work can be withdrawn.
   func perform(
     _ path: String, reason: String, window: String, ended: @escaping (Ending) -> Void

@@ -273,7 +273,7 @@ final class WalletStore {
     try entries(of: wallet, folder: folder, name: name).first
   }
 
-  /// The same entries with their secrets, as far as these can be read now. The vault opens no other secret.
+  /// The entries with their secrets, as far as the secrets can be read now. The vault opens no other secret.
   func opened(_ entries: [Entry]) throws(BusError) -> [Entry] {
     var opened = entries
     let places = Dictionary(
@@ -299,7 +299,7 @@ final class WalletStore {
     let path = try item.readObjectPath()
     let identifier = try item.withBytes { Array($0) }
     let names = names(try item.readStringDictionary())
-    // Label, both times, class and requirements.
+    // Skips label, both times, class and requirements.
     for _ in 0..<5 { try item.skip() }
     let isReadable = try item.readByte() == 0
     guard path.hasPrefix(home + "/"), let names else { return nil }
@@ -327,7 +327,7 @@ final class WalletStore {
     let folderIsNew: Bool
   }
 
-  /// The changes that other programs made to entries of these wallets.
+  /// The changes that other programs made to entries of `wallets`.
   func changes(of items: [String], in wallets: [ExactName]) throws(BusError) -> [Change] {
     var homes: [(wallet: ExactName, prefix: String)] = []
     for wallet in wallets {

@@ -4,7 +4,7 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// One client's connection. It has one request at a time: the next is read once the answer to the last was written.
+/// One client's connection. It has one request at a time: the next request is read once the last answer was written.
 final class AgentConnection {
   /// The program at the other end.
   let peer: LocalSocket.Peer

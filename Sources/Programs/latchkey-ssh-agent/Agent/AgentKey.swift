@@ -10,7 +10,7 @@ struct AgentKey {
   let comment: String
   /// When the item was stored, in seconds since 1970.
   let created: UInt64
-  /// The requirements of each reading; empty for none.
+  /// The requirements of each reading; empty without requirements.
   let require: String
   let destinations: [DestinationConstraint]
 

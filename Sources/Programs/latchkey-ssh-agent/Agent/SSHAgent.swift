@@ -11,9 +11,9 @@ final class SSHAgent {
   private static let keyLimit = 256
   /// How many signatures of one program may wait for the person. An ssh that forwards is one program for all of a host's clients.
   private static let waitingLimit = 16
-  /// With more clients than this, the one that was silent for longest is disconnected.
+  /// With more clients, the agent disconnects the client that was silent for longest.
   private static let clientLimit = 512
-  /// How long nobody is accepted when there are no descriptors left.
+  /// How long the agent accepts no connection after it ran out of descriptors.
   private static let acceptPause = Duration.milliseconds(500)
   private static let acceptLimit = 32
 
@@ -133,7 +133,7 @@ final class SSHAgent {
     var reader = SSHReader(0..<body.count)
     let number = try? reader.byte(body.bytes)
     guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
-    // A binding also counts while the agent is locked. Otherwise ssh would go on without it, and the connection would look local.
+    // A binding also counts while the agent is locked. ssh would go on without it, and the connection would look local.
     if lock.isLocked, message != .unlock, message != .extensionRequest {
       // A locked agent shows no keys, like OpenSSH's.
       return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
@@ -219,7 +219,7 @@ final class SSHAgent {
     // During the delay of a wrong passphrase no other one is tried, even from another client.
     guard !(unlockPause?.isEnabled ?? false) else { return connection.answer(.failure) }
     guard !lock.unlock(passphrase) else { return connection.answer(.success) }
-    // Each wrong passphrase costs more time than the one before.
+    // Each wrong passphrase costs more time than the last one.
     unlockPause = try? loop.addTimer(after: .milliseconds(100 * lock.failures)) { [weak connection] in
       connection?.answer(.failure)
     }

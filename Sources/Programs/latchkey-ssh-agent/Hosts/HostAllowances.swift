@@ -22,7 +22,7 @@ struct HostAllowances {
     key.item.asking != .always && offered.insert(Pair(key, host)).inserted
   }
 
-  /// The person said yes. That counts only if the key was not forgotten since the offer.
+  /// The person said yes. The answer counts only if the key was not forgotten since the offer.
   mutating func add(_ key: AgentKey, from host: PublicKey) {
     let pair = Pair(key, host)
     if offered.contains(pair) { allowed.insert(pair) }

@@ -9,7 +9,7 @@ struct Asker {
 
   let pid: pid_t
 
-  /// The name of the program, with that of the one that started it in parentheses.
+  /// The name of the program, and in parentheses the name of the program that started it.
   var name: String {
     let own = Caller(pid: pid).name
     guard let parent = parent, parent > 1 else { return own }

@@ -78,7 +78,7 @@ struct SignatureWording {
 
   private var detail: String { [purpose, way].compactMap { $0 }.joined(separator: " ") }
 
-  /// The same with the program, below a message that only names the key.
+  /// The detail and the program, below a message that only names the key.
   private var detailOfProgram: String {
     let program = PlainText.name(asker.name)
     let wish =

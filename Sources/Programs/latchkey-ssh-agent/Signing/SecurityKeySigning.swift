@@ -40,7 +40,7 @@ final class SecurityKeySigning {
 
   /// This does not start the helper yet.
   ///
-  /// - Parameter completion: called once, with the signature; nil for none.
+  /// - Parameter completion: called once, with the signature; nil without a signature.
   init(
     _ key: consuming PrivateKey, of data: [UInt8], wording: SignatureWording, canAsk: Bool, questions: QuestionQueue,
     loop: EventLoop, completion: @escaping ([UInt8]?) -> Void

@@ -10,7 +10,7 @@ import LatchkeySystemd
 final class AgentVault {
   /// The vault's keys now.
   struct View {
-    /// Whether a locker is on the screen, so that nobody can be asked.
+    /// Whether a locker is on the screen, so that no question can appear.
     let isScreenLocked: Bool
     let keys: [AgentKey]
   }
@@ -48,7 +48,7 @@ final class AgentVault {
 
   // MARK: The connection
 
-  /// The connection; a new one if there is none, or its vault is gone.
+  /// The connection, or a new connection if there is none or the vault has ended.
   private func connected() throws(BusError) -> ServiceConnection {
     if let connection, !connection.isLost { return connection }
     disconnect()
@@ -249,7 +249,7 @@ final class AgentVault {
     }
   }
 
-  /// The item of the session's seal, which has these attributes; nil for none.
+  /// The item of the session's seal, which has these attributes; nil if there is none.
   func seal(_ attributes: [String: String]) throws(BusError) -> String? {
     if let knownSeal, lastView != nil { return knownSeal }
     let found = try own(attributes)
@@ -295,7 +295,7 @@ final class AgentVault {
     _ key: borrowing PrivateKey, _ item: KeyItem, comment: String, among present: [AgentKey]
   ) throws(BusError) {
     let sealed = try SessionSeal(vault: self).seal(key, isFirst: try sessionPaths().isEmpty)
-    // The same key with other constraints.
+    // A new key replaces the same key with other constraints.
     for old in present where old.item.publicKey == item.publicKey { try delete(old.path) }
     try store(sealed, label: comment, attributes: item.attributes, inSession: true)
   }

@@ -26,7 +26,7 @@ struct SessionSeal {
   /// Nil if the key's file is damaged.
   func open(_ key: AgentKey) throws(BusError) -> PrivateKey? {
     if let path = try path {
-      // Reads both at once, if both can be read.
+      // Reads the key and the seal at once, if both can be read.
       let found = try vault.secrets(of: [key.path, path])
       if let sealed = found[key.path], let wrapping = found[path].flatMap(Self.key) {
         return Self.open(sealed, of: key.item.publicKey, with: wrapping)

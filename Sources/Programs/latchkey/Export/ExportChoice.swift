@@ -43,7 +43,7 @@ struct ExportChoice: ParsableArguments {
   func askForPresence() throws -> TerminalConversation? {
     let status = try place.status()
     guard !status.passwordless else { return nil }
-    // This comes first: if nobody can be asked, the vault is not unlocked either.
+    // The question comes first: if nobody can be asked, the vault need not be unlocked either.
     let terminal = try asking.conversation()
     if status.state != .unlocked, isAsking, !asking.stdin {
       let connection = try VaultConnection(place)

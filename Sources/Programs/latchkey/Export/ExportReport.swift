@@ -36,7 +36,7 @@ struct ExportReport: Encodable {
   private(set) var conflicts = 0
   private(set) var left = 0
   private(set) var lines: [Line] = []
-  /// Notices for the person beside the items.
+  /// Notices for the person that are about no item.
   var notices: [String] = []
   /// The file that was written; nil for none.
   var file: String?

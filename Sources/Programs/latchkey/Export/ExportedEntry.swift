@@ -68,7 +68,7 @@ struct ExportedEntry {
     return true
   }
 
-  /// The first of these attributes that is not empty. Programs call the same thing by many names.
+  /// The first attribute of `names` that is not empty. Programs call the same thing by many names.
   private func first(_ names: [String]) -> String {
     names.lazy.compactMap { attributes[$0] }.first { !$0.isEmpty } ?? ""
   }

@@ -54,7 +54,7 @@ struct PastItems {
 }
 
 extension ItemSelector {
-  /// The same for items of generations.
+  /// The selection, for items of generations.
   var selection: GenerationSelection {
     switch self {
     case .attributes(let attributes): .attributes(attributes)

@@ -72,8 +72,7 @@ struct ForeignFiles {
     }
   }
 
-  /// Reads each chosen file. If a single named file cannot be read, the command fails. If there are several, the others are
-  /// read.
+  /// Reads each chosen file. If the only named file cannot be read, the command fails. Of several files, the others are read.
   ///
   /// - Parameters:
   ///   - choice: the chosen collections. Files of other collections are not opened, so their passwords do not matter.

@@ -34,7 +34,7 @@ struct Importer {
   ///
   /// - Parameters:
   ///   - standard: the name of the collection for programs that name none.
-  ///   - areOurs: whether Latchkey wrote the items. Then the portal's secrets have their schema, and no other item gets it.
+  ///   - areOurs: whether Latchkey wrote the items. In these, only the portal's secrets have their schema.
   mutating func take(_ collections: [ForeignCollection], standard: String?, areOurs: Bool = false) throws {
     let wanted = collections.filter(choice.takes).map { one in
       let items = one.items.filter(choice.takes)

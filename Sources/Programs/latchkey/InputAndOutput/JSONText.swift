@@ -9,7 +9,7 @@ enum JSONText {
     try JSONValue(value).text(isPretty: true)
   }
 
-  /// The same in one line.
+  /// A value as JSON in one line.
   static func line(of value: some Encodable) throws -> String {
     try JSONValue(value).text(isPretty: false)
   }

@@ -25,7 +25,7 @@ extension BusError {
   /// The sentence in the person's language. Words of another program stay as they are.
   var told: String { reason?.told ?? message }
 
-  /// The same without the advice.
+  /// The sentence without the advice.
   var toldWithoutAdvice: String { reason?.withoutAdvice.told ?? String(message.prefix { $0 != ";" }) }
 }
 

@@ -162,8 +162,7 @@ struct EditCommand: ParsableCommand {
     }
     let sent = className.map { next.merging([ItemAttributes.className: $0]) { _, named in named } } ?? next
     do {
-      // The keys of the other class may be missing although the item can be read. Then the collection has to be unlocked for
-      // them.
+      // The keys of the other class may be missing although the item can be read. For these keys the collection has to be unlocked.
       try connection.opening(className == nil ? item.path : item.collectionPath, asking: asking) {
         try connection.set("Attributes", of: item.path, "a{ss}") { $0.appendStringDictionary(sent) }
       }

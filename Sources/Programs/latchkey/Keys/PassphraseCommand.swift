@@ -215,7 +215,7 @@ extension TerminalConversation {
   }
 
   /// Whether the person may answer once more: `count` times in all, but not after a refusal without a question, or once it
-  /// `isDone`. If so, the person reads `text`.
+  /// `isDone`. Before another try, the person reads `text`.
   func tries(_ count: Int, saying text: String, isDone: @escaping () -> Bool = { false }) -> () -> Bool {
     var left = count
     var answered = 0

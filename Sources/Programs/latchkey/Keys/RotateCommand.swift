@@ -24,7 +24,7 @@ struct RotateCommand: ParsableCommand {
   var json = false
 
   private static let stepTime: UInt32 = 100_000
-  /// How long to wait without a step. Then the command ends, for example with a full disk, and the vault goes on by itself.
+  /// How long to wait without a step, for example with a full disk. After this time the command ends, and the vault goes on alone.
   private static let standstill = Duration.seconds(30)
   /// How long to wait without a step while the vault has a problem, which may or may not be the cause.
   private static let timeout = Duration.seconds(10)

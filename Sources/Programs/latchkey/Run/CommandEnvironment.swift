@@ -121,7 +121,7 @@ struct CommandEnvironment: ~Copyable {
     sigemptyset(&waited)
     for number in Self.passed + [SIGCHLD] { sigaddset(&waited, number) }
     sigprocmask(SIG_BLOCK, &waited, &formerlyHeld)
-    // A parent may have ignored the signal. Then the kernel would keep no end of the command.
+    // A parent may have ignored the signal. With an ignored signal, the kernel would keep no end of the command.
     signal(SIGCHLD, SIG_DFL)
   }
 

@@ -45,7 +45,7 @@ struct ListedKey: Encodable {
     return first
   }
 
-  /// The same keys, with the reasons why they are locked.
+  /// The keys, with the reasons why they are locked.
   static func described(_ keys: [ListedKey], from connection: VaultConnection) throws -> [ListedKey] {
     let items = try ListedItem.described(keys.map(\.item), from: connection)
     let isUnlocked = connection.state == "unlocked"

@@ -110,7 +110,7 @@ struct SwitchSession {
     // While nobody owns the name, the bus may start another program for it.
     startLatchkey()
     exchangeKWallet()
-    // This comes after the last one has ended. Otherwise it would wait for the end of a new one's agent.
+    // This step comes after the last keyring has ended. Earlier, it would wait for the end of a new keyring's agent.
     if !ended.isEmpty { startOtherParts(of: ended, hadAgent: hadAgent, hadModules: hadModules) }
     guard left.isEmpty else { return left }
     let isDone = waitUntil(translated("Waiting until latchkeyd has the name...")) {

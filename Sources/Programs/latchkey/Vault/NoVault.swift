@@ -38,7 +38,7 @@ enum NoVault {
       """)
   }
 
-  /// The same, after an administrator turned Latchkey off for everybody.
+  /// How to start the vault after an administrator turned Latchkey off for everybody.
   static var maskedForAll: String? {
     let machine = MachineSwitch(root: SystemRoot())
     return machine.mask.map { path in

@@ -219,7 +219,7 @@ final class VaultConnection {
   @discardableResult
   func unlock(_ path: String) throws -> Bool { try unlock([path]) }
 
-  /// The same for several, with one prompt. `reason` is the reason in the prompt.
+  /// Asks the vault to unlock several paths, with one prompt. `reason` is the reason in the prompt.
   @discardableResult
   func unlock(_ paths: [String], reason: String? = nil) throws -> Bool {
     let prompt = try call(Self.root, Self.service, "Unlock") {

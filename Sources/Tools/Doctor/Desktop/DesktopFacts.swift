@@ -89,7 +89,7 @@ public struct DesktopFacts: Sendable {
   public var searchPath: [String] = ["/usr/local/bin", "/usr/bin", "/bin"]
   /// The terminal on which a prompt for this program would appear.
   public enum Terminal: Equatable, Sendable {
-    /// The program has none.
+    /// The program has no terminal.
     case none
     /// The terminal's device could be opened for questions.
     case usable(String)

@@ -82,7 +82,7 @@ public struct SystemRoot: Sendable {
     return try? file.status()
   }
 
-  /// A free name: this one, or this one with a number.
+  /// A free path: `path`, or `path` with a number.
   func freeName(_ path: String) -> String {
     var (free, number) = (path, 1)
     while ownStatus(free) != nil {

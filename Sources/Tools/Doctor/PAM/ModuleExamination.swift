@@ -23,7 +23,7 @@ struct ModuleExamination {
       return .unknown(id, translated("\(program) cannot be read"))
     }
     let name = "pam_latchkey.so"
-    // The right folder is the one with libpam's own modules.
+    // The right folder is the folder with libpam's own modules.
     let folders = root.moduleFolders
     let homes = folders.filter { kind(of: "\($0)/pam_unix.so", in: root) == ours }
     let found = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }

@@ -15,7 +15,7 @@ struct PAMFix {
     let kinds = Set(problems.filter { $0.condition != .ok }.map(\.kind))
     let worst = problems.map(\.condition).max() ?? .ok
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
-    // A shared file fixes other services as well. The service's own file fixes the rest.
+    // A shared file also fixes other services. The service's own file fixes the rest.
     if let first = shared().first(where: { isFixed($0, name, service, worstKinds) })
       ?? own(name, kinds).first(where: { isFixed($0, name, service, kinds) })
     {

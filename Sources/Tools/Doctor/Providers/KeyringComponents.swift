@@ -8,7 +8,7 @@ package struct KeyringComponents {
   private let names: [Substring]
   private let rest: Substring
 
-  /// nil if the line names none, and so starts the usual ones.
+  /// nil if the line names no components, and so starts the usual ones.
   package init?(_ command: String) {
     let options = ["--components=", "--components ", "-c "]
     // A shell with a -c of its own may stand before the program.
@@ -30,7 +30,7 @@ package struct KeyringComponents {
   /// Whether the part that offers secrets is among the components.
   package var haveSecrets: Bool { names.contains { Self.ofSecrets.contains(String($0)) } }
 
-  /// The line with all parts but that one; nil if none is left.
+  /// The line without the part for secrets; nil if no part is left.
   package var commandWithoutSecrets: String? {
     let others = names.filter { !Self.ofSecrets.contains(String($0)) }
     return others.isEmpty ? nil : front + others.joined(separator: ",") + rest

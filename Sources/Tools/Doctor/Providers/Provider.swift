@@ -7,7 +7,7 @@ package struct Provider: Sendable {
   package struct Setting: Sendable {
     /// The path below the home folder.
     package let file: String
-    /// The file that counts for users without such a line of their own; nil if the program reads none.
+    /// The file that counts for users without such a line of their own; nil if the program reads no such file.
     package let machineFile: String?
     package let section: String
     package let key: String
@@ -51,7 +51,7 @@ package struct Provider: Sendable {
   package let settings: [Setting]
   /// The provider's programs.
   package let programs: [String]
-  /// Other bus names for which the bus starts the program, which then offers secrets as well.
+  /// Other bus names for which the bus starts the program, which then also offers secrets.
   package let otherNames: [String]
   package let ending: Ending?
 

@@ -20,7 +20,7 @@ public enum KeyringFile {
     case textual
   }
 
-  /// The form of these bytes.
+  /// The form of a file's bytes.
   public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
     if BinaryKeyring.isOne(bytes) {
       // The version, behind the text with which both forms begin.

@@ -30,8 +30,7 @@ struct TextualKeyringParser {
     }
     guard let equals = bytes.index(of: UInt8(ascii: "="), in: line) else { return }
     guard let name = bytes.text(line.lowerBound..<equals), name.utf8.count <= 64 else { return }
-    // A space before the equals sign shows that a person wrote the line. That person may have put a space behind the sign as
-    // well.
+    // A space before the equals sign shows that a person wrote the line. Such a person may also have put a space behind the sign.
     let isTight = !name.hasSuffix(" ")
     set(name.trimmed, to: (equals + 1)..<line.upperBound, isTight: isTight, bytes)
   }

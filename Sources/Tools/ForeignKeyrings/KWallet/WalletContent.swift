@@ -6,7 +6,7 @@ import LatchkeyText
 public struct ServedEntry {
   /// The attributes as the program gave them.
   public let attributes: [String: String]
-  /// The content type; nil if the program named none.
+  /// The content type; nil if the program named no type.
   public let contentType: String?
   /// When the entry was stored, in seconds since 1970; 0 if the time is unknown.
   public let created: UInt64

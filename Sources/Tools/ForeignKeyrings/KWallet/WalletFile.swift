@@ -23,7 +23,7 @@ public enum WalletFile {
     case gpg
   }
 
-  /// The form of these bytes.
+  /// The form of a file's bytes.
   public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
     guard bytes.count >= magic.count + 4, bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else {
       throw .unknownFormat

@@ -75,7 +75,7 @@ enum KeePassOneTimePassword {
     return settings
   }
 
-  /// The same with a counter: HmacOtp-Secret-Base32 and HmacOtp-Counter.
+  /// The settings with a counter: HmacOtp-Secret-Base32 and HmacOtp-Counter.
   private static func counted(_ values: Values) throws(ForeignFileError) -> Settings? {
     guard let (key, name) = try key(values, prefix: "HmacOtp-"), let counter = values["HmacOtp-Counter"],
       let number = number(counter, 0...UInt64(Int64.max))

@@ -31,7 +31,7 @@ struct KeePassReferences {
 
   /// How many references may follow each other. KeePassXC follows fewer.
   private static let depthLimit = 10
-  /// The largest value that another one may refer to, and how much larger a value may become.
+  /// The largest value that other values may refer to, and how much larger a value may become.
   private static let sizeLimit = 1 << 20
   /// How many placeholders one value may lead to, and how many all values together.
   private static let (valueLimit, allLimit) = (1000, 1_000_000)

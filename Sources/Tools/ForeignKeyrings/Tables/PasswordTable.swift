@@ -35,7 +35,7 @@ public enum PasswordTable {
     }
   }
 
-  /// The schema of these items.
+  /// The schema of a table's items.
   public static let schema = "org.latchkey.Login"
 
   /// Columns of those programs that say nothing about a password.
@@ -234,7 +234,7 @@ public enum PasswordTable {
       for (name, value) in [
         ("url", url), ("server", server), ("user", user), ("realm", texts[.realm] ?? ""),
         ("group", texts[.group] ?? ""),
-        // Otherwise two entries without an address would merge.
+        // Without the label, two entries without an address would merge.
         ("name", url.isEmpty ? label : ""),
       ] where !value.isEmpty { attributes[name] = value }
       (self.label, self.attributes) = (label, attributes)

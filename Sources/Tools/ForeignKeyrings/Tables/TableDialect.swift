@@ -39,7 +39,7 @@ enum TableEntities {
   struct Evidence {
     /// How many values have entities.
     var values = 0
-    /// Whether a value has a character that HTML would have written as an entity. If so, no value of the column is HTML.
+    /// Whether a value has a character that HTML would have written as an entity. If one has, no value of the column is HTML.
     var isPlain = false
 
     /// Whether the whole column can be HTML, and some value in it has an entity.

@@ -55,7 +55,7 @@ public final class AccessLog {
     unwritten.add(event, at: Process.time)
   }
 
-  /// Writes the noted entries if there is a key for them, and room on the disk. Otherwise they stay in memory.
+  /// Writes the noted entries if there is a key for them, and room on the disk. Without both, the entries stay in memory.
   public func write() {
     let new = unwritten.all
     guard !new.isEmpty, let key = held.first?.key, database.store != nil, !database.isDamaged else { return }
@@ -102,7 +102,7 @@ public final class AccessLog {
   /// A part of the log, newest first.
   ///
   /// - Parameters:
-  ///   - number: only entries before this one; 0 for the newest.
+  ///   - number: only entries before this entry; 0 for the newest.
   ///   - limit: how many at most.
   /// - Throws: ``VaultError/isLocked``.
   public func entries(

@@ -19,8 +19,8 @@ struct AccessLogRow: CheckedRow {
   }
 }
 
-/// Seals and opens the entries of the access log: bound to the vault, their place and their time. So none can be altered or
-/// moved.
+/// Seals and opens the entries of the access log: bound to the vault, their place and their time. So nobody can alter or move an
+/// entry unseen.
 struct AccessLogSeal {
   let vault: [UInt8]
   let key: HeldKey

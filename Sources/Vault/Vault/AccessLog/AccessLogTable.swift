@@ -22,7 +22,7 @@ struct AccessLogTable {
     } _: {
       Self.row($0)
     }
-    // Otherwise a reader that asks for the entries below the last one would never reach the end.
+    // With entries out of order, a reader of the entries below the last one could never reach the end.
     var last = id
     for row in found {
       guard row.id < last else { throw .damaged(.of(.database, .rowDamaged(table: "access_log"))) }
@@ -92,7 +92,7 @@ struct AccessLogTable {
       let count = try statement.step() ? statement.integer(0) : 0
       statement.reset()
       try store.database.statement("DELETE FROM access_log").run()
-      // A number that somebody set to the end of all numbers would leave none for later rows.
+      // A number that somebody set to the end of all numbers would leave no number for later rows.
       try store.database.statement("DELETE FROM sqlite_sequence WHERE name = 'access_log' AND seq >= ?")
         .bind(1, Self.end).run()
       return count

@@ -27,7 +27,7 @@ public final class Export {
   private var position: Int64 = 0
   private var batch: ArraySlice<Int64> = []
 
-  /// The omitted items, and counts of the rest.
+  /// The omitted items, and the numbers of the other items.
   public private(set) var report = ArchiveReport()
   /// How many items were looked at.
   public private(set) var done: UInt64 = 0

@@ -140,7 +140,7 @@ public final class Restore {
     }
   }
 
-  /// Makes a new collection that is not on the disk yet. That takes time, so each is made when it is needed.
+  /// Makes a new collection that is not on the disk yet. A new collection takes time, so each is made when it is needed.
   private func draft(_ target: RestoreTarget) throws(VaultError) -> OpenCollection {
     if let drafted = target.collection { return drafted }
     guard let theirs = target.theirs, var unlocked = chains.unlocked, var session = chains.session,
@@ -366,7 +366,7 @@ public final class Restore {
     guard !drafts.contains(where: { $0.target.collection?.isLockedByItself ?? false }) else {
       throw .unavailable(.item(.collectionLockedByProgram))
     }
-    // A program may have stored items since the decisions. Then the present items stay. A rehearsal reads nothing again, because
+    // A program may have stored items since the decisions. If so, the present items stay. A rehearsal reads nothing again, because
     // nothing can come between within this step.
     var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
     for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {

@@ -8,7 +8,7 @@ extension Restore {
     /// Changed items, with their collections.
     public var replaced: [(collection: Int64, item: Int64)] = []
 
-    /// Whether both are the same.
+    /// Whether both changes are the same.
     public static func == (left: Changes, right: Changes) -> Bool {
       left.collections == right.collections && left.added.elementsEqual(right.added, by: ==)
         && left.replaced.elementsEqual(right.replaced, by: ==)

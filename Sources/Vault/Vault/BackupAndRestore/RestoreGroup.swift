@@ -9,7 +9,7 @@ final class RestoreGroup {
     let tokens: [[UInt8]]
   }
 
-  /// One of these items.
+  /// One of the group's items.
   struct Candidate {
     enum Use {
       case free, same, replaced

@@ -46,7 +46,7 @@ final class OpenCollection {
     ClassKey.Above(epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
   }
 
-  /// The same for every key epoch that is needed, newest first.
+  /// The keys above the class keys for every needed key epoch, newest first.
   private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] { [above(share)] + above(share, former) }
 
   private func above(_ share: DeviceShare?, _ former: [FormerKeys]) -> [ClassKey.Above] {

@@ -328,7 +328,7 @@ public final class VaultCollections {
   /// Whether a collection that was deleted waits for the password, to come back from a generation.
   public var hasWaiting: Bool { keys.deleted.isWaiting }
 
-  /// Derives the keys of deleted collections that are to come back.
+  /// Derives the keys of deleted collections that must come back.
   func openDeleted(_ tiers: borrowing TierKeys) throws(VaultError) {
     guard keys.deleted.isWaiting else { return }
     let (unlocked, session) = (try chain(tiers.unlocked), try chain(tiers.session))

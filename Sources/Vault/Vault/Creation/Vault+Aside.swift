@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyReasons
 
-/// A vault that is set aside, so that the next login creates another one.
+/// Sets a vault aside, so that the next login creates another vault.
 extension Vault {
   /// Whether any file of a vault exists, even a damaged one.
   public var isThere: Bool {

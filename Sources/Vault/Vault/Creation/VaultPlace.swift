@@ -18,7 +18,7 @@ struct VaultPlace {
   /// A vault in memory only.
   static var memory: VaultPlace { VaultPlace(home: "", owner: 0, machine: nil, service: { nil }, databaseName: "") }
 
-  /// The same files with a database of another name.
+  /// The place, with another name for the database.
   func withDatabase(_ name: String) -> VaultPlace {
     var place = self
     place.databaseName = name

@@ -84,7 +84,7 @@ struct DeviceShare {
     }
   }
 
-  /// Whether both have the same secrets.
+  /// Whether both shares have the same secrets.
   func isSame(as other: DeviceShare) -> Bool {
     func equal(_ left: borrowing Key, _ right: borrowing Key) -> Bool { Sodium.equal(left.bytes, right.bytes) }
     guard equal(bound.key, other.bound.key) else { return false }

@@ -13,7 +13,7 @@ struct ServiceMark: Equatable {
 
   /// A hash of the machine's identity; zeros if the machine has none.
   let machine: [UInt8]
-  /// The identity of the key in a file that the service's key replaced; zeros if there was none.
+  /// The identity of the key in a file that the service's key replaced; zeros if there was no such file.
   let replaced: [UInt8]
 
   init(machine: [UInt8]?, replaced: [UInt8]? = nil) {
@@ -26,7 +26,7 @@ struct ServiceMark: Equatable {
     return machine.withUnsafeBytes { Sodium.checksum(RawSpan(_unsafeBytes: $0), length: 16) }
   }
 
-  /// The mark in the vault's folder; nil if there is none.
+  /// The mark in the vault's folder; nil if there is no mark.
   ///
   /// - Throws: ``DeviceKeyError/unavailable(_:)`` for a file that is not a mark.
   init?(in folder: borrowing Folder) throws(DeviceKeyError) {

@@ -144,8 +144,8 @@ public final class VaultDevice {
     try moveToService(folder)
   }
 
-  /// Whether the service can be used by now, for a vault that does not exist yet. Then the device key that a first login could not
-  /// get is not a problem any more, and the next login creates the vault.
+  /// Whether the service can be used by now, for a vault that does not exist yet. If so, the device key that a first login could
+  /// not get is no problem any more, and the next login creates the vault.
   func forgetProblemBeforeCreation() {
     guard keys.deviceProblem != nil else { return }
     do throws(DeviceKeyError) {

@@ -51,8 +51,8 @@ public final class VaultPasscode {
     try finishDestruction()
   }
 
-  /// Destroys the items if the keybag says that the login has no password. Otherwise removes the rest of items that were destroyed
-  /// before.
+  /// Destroys the items if the keybag says that the login has no password. If the login has a password, removes the rest of items
+  /// that were destroyed before.
   func endItems() throws(VaultError) {
     guard keybag.isPasswordless, let share = keys.share, !share.isErased else { return try finishDestruction() }
     try destroyItems()
@@ -144,7 +144,7 @@ public final class VaultPasscode {
     }
     for (collection, keys) in zip(keys.collections, dead) { collection.drop(keys) }
     state.destroyed += removed
-    // Generations have the rows as well. A generation that cannot be removed keeps only rows that no key opens.
+    // Generations have the rows too. A generation that cannot be removed keeps only rows that no key opens.
     try? history.removeAll()
   }
 

@@ -109,6 +109,6 @@ extension VaultError {
     }
   }
 
-  /// The same in English, for the log.
+  /// The error in English, for the log.
   public var explanation: String { reason.text }
 }

@@ -35,7 +35,7 @@ struct DatabaseExchange {
     return ([name] + (2...9).map { "\(name)-\($0)" }).map { DatabaseExchange(healed, $0) }
   }
 
-  /// The exchange that has begun; nil if none has.
+  /// The exchange that has begun; nil if no exchange has.
   static func begun(_ healed: String, _ folder: borrowing Folder) -> DatabaseExchange? {
     all(healed).last { $0.hasBegun(folder) }
   }
@@ -53,7 +53,7 @@ struct DatabaseExchange {
     try folder.rename(draft, to: healed)
   }
 
-  /// Removes the healed database. Otherwise a later opening of the vault would take it for a newer one than `vault.db`.
+  /// Removes the healed database. A later opening of the vault would take it for newer than `vault.db`.
   func withdraw(_ folder: borrowing Folder) {
     folder.remove(healed)
     try? folder.synchronize()
@@ -77,7 +77,7 @@ struct DatabaseExchange {
 
   /// Replaces the damaged database by the healed one. Puts the damaged database aside.
   ///
-  /// - Throws: if the exchange failed. Then the damaged database is in its place, or ``hasBegun(_:)`` says that it is not.
+  /// - Throws: if the exchange failed. The damaged database is then in its place, or ``hasBegun(_:)`` says that it is not.
   func run(_ folder: borrowing Folder) throws(PosixError) {
     guard !isTaken(folder) else { throw PosixError("link", code: EEXIST) }
     do throws(PosixError) {

@@ -9,7 +9,7 @@ public struct Healing: Equatable, Sendable {
   public let loss: Loss
   /// The generation from which the healed database was made; number 0 if ``wasFinished``.
   public let generation: PastGeneration
-  /// Whether a former process had made the new database, and only the exchange of the files was left. Then nobody knows the
+  /// Whether a former process had made the new database, and only the exchange of the files was left. If so, nobody knows the
   /// outcome for the items.
   public private(set) var wasFinished = false
   /// How many items came from the damaged file, because they are newer there.
@@ -58,7 +58,7 @@ public struct Healing: Equatable, Sendable {
     return more.reduce(.healed(loss, from: wasFinished ? 0 : generation.number)) { .both($0, $1) }
   }
 
-  /// The same in English, for the log.
+  /// The healing in English, for the log.
   public var explanation: String { reason.text }
 
   /// How many and which items; the generation still has them.

@@ -34,7 +34,7 @@ struct HealingMerge {
 
   /// How many numbers of items are tried if the table does not say which numbers it has.
   private static let guesses: Int64 = 100_000
-  /// How many numbers are skipped if the used ones are unknown. Drawn each time, because another healing from the same
+  /// How many numbers are skipped if the used numbers are unknown. Drawn each time, because another healing from the same
   /// generation must not give the same numbers again.
   private static var gap: Int64 { .random(in: 1 << 20..<1 << 21) }
   init(into draft: Store, from salvage: Salvage, order: Order) {

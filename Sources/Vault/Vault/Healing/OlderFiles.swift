@@ -9,7 +9,7 @@ public struct OlderFiles: OptionSet, Sendable {
   /// `vault.db`.
   public static let database = OlderFiles(rawValue: 2)
 
-  /// The files of these bits.
+  /// Makes a set of files from bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// The files whose generation is lower than the remembered one.

@@ -64,8 +64,8 @@ public final class OlderFilesWatch {
 
   /// Asks for the remembered generations of the vault, and notes the present ones. Never delays an unlock.
   ///
-  /// The database's generation grows only after an answer. Otherwise an older copy, opened while the service is silent, would catch
-  /// up unseen with the remembered generation.
+  /// The database's generation grows only after an answer. If it grew earlier, an older copy, opened while the service is silent,
+  /// would reach the remembered generation unseen.
   func noteGenerations(_ tier: borrowing Key) {
     state.brokenOff = 0
     do throws(VaultError) { note(under: HeldKey(try rotation.wrapOfIndex(tier))) } catch { state.problem = nil }

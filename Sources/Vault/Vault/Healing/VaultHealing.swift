@@ -134,7 +134,7 @@ public final class VaultHealing {
     WorkBudget(forFilesOf: Int64(sizes.reduce(0) { $0 + min($1, Self.sizeLimit) }))
   }
 
-  /// Whether one of the files is too large to be healed in one step. That is noted.
+  /// Whether one of the files is too large to be healed in one step. If so, the problem is noted.
   private func isTooLarge() -> Bool {
     let sizes = sizes
     guard sizes.contains(where: { $0 > Self.sizeLimit }) else { return false }
@@ -147,7 +147,7 @@ public final class VaultHealing {
 
   // MARK: - healing
 
-  /// Heals the database if it needs that and there is a generation. Otherwise everything stays as it is.
+  /// Heals the database if it needs healing and there is a generation. If not, everything stays as it is.
   func heal(_ vault: Vault, _ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
     guard let loss, let number = keybag.keybag?.vault, !hasFailedToHeal, let folder = try? place.folder() else {
       return
@@ -400,7 +400,7 @@ public final class VaultHealing {
 }
 
 extension VaultError {
-  /// Whether the error says something about the file's content. Otherwise another try could succeed.
+  /// Whether the error says something about the file's content. After any other error, another try could succeed.
   var isOfContent: Bool {
     switch self {
     case .outOfMemory, .diskFull: false

@@ -4,7 +4,7 @@ import LatchkeyKeybag
 public struct ItemInfo: Equatable, Sendable {
   /// 16 bytes that no other item has, in no vault.
   public let uuid: [UInt8]
-  /// Label and attributes; nil while both cannot be read.
+  /// Label and attributes; nil while they cannot be read.
   public let metadata: ItemMetadata?
   /// When the secret may be read.
   public let accessibility: AccessibilityClass

@@ -12,7 +12,7 @@ public struct ItemMetadata: Equatable, Sendable {
   public var attributes: [String: String]
   /// The secret's content type, as "text/plain".
   public var contentType: String
-  /// Access control flags (SecAccessControlCreateFlags' bits); 0 for none. Bound to the secret as well.
+  /// Access control flags (SecAccessControlCreateFlags' bits); 0 without flags. The flags are also bound to the secret.
   public var flags: UInt32
   /// The fingers that were enrolled when the item began to require them; present exactly if the flags say so.
   public var fingers: FingerSet?

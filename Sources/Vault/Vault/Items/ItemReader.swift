@@ -175,7 +175,7 @@ public final class ItemReader {
     if isLockedByItself(item: item.row.id) { throw .isLockedByItself }
   }
 
-  /// The uuids of these items, without the items that do not exist.
+  /// The uuids of those items that exist.
   func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
     try database.reading { store throws(VaultError) in
       var found: Set<[UInt8]> = []
@@ -184,7 +184,7 @@ public final class ItemReader {
     }
   }
 
-  /// Whether the vault has any of these items.
+  /// Whether the vault has an item with one of the uuids.
   public func hasItems(_ uuids: [[UInt8]]) throws(VaultError) -> Bool {
     try database.reading { store throws(VaultError) in
       for uuid in uuids where try store.item(uuid: uuid) != nil { return true }
@@ -310,7 +310,7 @@ public final class ItemReader {
     return found
   }
 
-  /// The item with exactly these attributes that a new one would replace, if it requires something.
+  /// The item that a new item with exactly these attributes would replace, if the present item requires something.
   public func guardedItem(toReplace attributes: [String: String], in collection: Int64) throws(VaultError) -> Int64? {
     guard let same = try same(attributes, in: collection), same.newest.isGuarded else { return nil }
     return same.newest.item

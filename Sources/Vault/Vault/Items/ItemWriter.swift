@@ -126,7 +126,7 @@ public final class ItemWriter {
     try write(row, in: try database.writable())
   }
 
-  /// Changes items whose secrets stay: all of them, or none. Each is named once.
+  /// Changes items whose secrets stay: all of them, or none. Each item is named once.
   ///
   /// - Parameter granted: the person's grant for an item that requires something.
   /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` if an item would not be the only one with
@@ -144,7 +144,7 @@ public final class ItemWriter {
     try write(sealed)
   }
 
-  /// The same for items that get another secret as well. All of them must be readable now.
+  /// Changes items that also get another secret. All of them must be readable now.
   public func write(
     _ updates: [ItemUpdate], secret: borrowing SecureBytes, contentType: String,
     granted: (Int64) -> AccessGrant? = { _ in nil }
@@ -214,7 +214,7 @@ public final class ItemWriter {
   /// bound to the flags.
   ///
   /// - Parameters:
-  ///   - passphrase: a new one; nil keeps the present one, if the item still needs one.
+  ///   - passphrase: a new passphrase; nil keeps the present one, if the item still needs one.
   ///   - fingers: those that are enrolled now; nil keeps the remembered ones.
   ///   - granted: the grant for the item's present requirements, without which nothing is weakened.
   public func setAccess(
@@ -240,7 +240,7 @@ public final class ItemWriter {
   /// - Parameters:
   ///   - passphrase: a new passphrase.
   ///   - kept: the key of the present passphrase.
-  /// - Returns: the passphrase's key, under which the secret is sealed as well.
+  /// - Returns: the passphrase's key, which also seals the secret.
   private func bind(
     _ item: inout SealedItem, to control: AccessControl, passphrase: consuming NewItemPassphrase?, kept: HeldKey? = nil
   ) throws(VaultError) -> HeldKey? {
@@ -394,7 +394,7 @@ public final class ItemWriter {
     if reader.isLockedByItself(item: id) { throw .isLockedByItself }
   }
 
-  /// The same check for the keys of the item's class.
+  /// Makes the same check for the keys of the item's class.
   private func checkMayChange(_ key: ClassKey, in collection: OpenCollection) throws(VaultError) {
     if collection.isLockedByItself { throw .isLocked }
     if key.secretKey != nil { return }

@@ -8,22 +8,22 @@ public struct NewItem: ~Copyable {
   public let metadata: ItemMetadata
   /// The item's class; nil for the class of a replaced item, else ``defaultClass``.
   public var accessibility: AccessibilityClass?
-  /// The class of a new item for which none is named.
+  /// The class of a new item if no class is named.
   public var defaultClass = AccessibilityClass.whenUnlocked
-  /// Whether an item with exactly these attributes is replaced, of several the one that was changed last. That keeps its access
-  /// control, unless ``metadata`` has flags. The item's twin (``GenericSchema``) is deleted, unless the twin cannot be read now
-  /// or requires something.
+  /// Whether an item with exactly these attributes is replaced, of several such items the one that was changed last. The item keeps
+  /// its access control, unless ``metadata`` has flags. The item's twin (``GenericSchema``) is deleted, unless the twin cannot be
+  /// read now or requires something.
   public var replaces = false
-  /// Attributes that no item of the vault may have, all of them together; none for no such rule.
+  /// Attributes that no item of the vault may have, all of them together; empty without such a rule.
   public var unique: [String: String] = [:]
-  /// The passphrase of a new item, or the new one of a replaced item.
+  /// The passphrase of a new item, or the new passphrase of a replaced item.
   public var passphrase: NewItemPassphrase?
   /// When a new item was stored and changed elsewhere; never later than now.
   public var times = ItemTimes()
   /// The person's grant for an item that is replaced. Asking for it may use it up.
   public var granted: (Int64) -> AccessGrant? = { _ in nil }
 
-  /// A new item, with the usual values for the rest.
+  /// A new item, with the usual values elsewhere.
   public init(_ metadata: ItemMetadata, in collection: Int64, accessibility: AccessibilityClass? = nil) {
     (self.metadata, self.collection, self.accessibility) = (metadata, collection, accessibility)
   }

@@ -34,8 +34,8 @@ struct SealedItem {
 
   /// Decrypts label, attributes and flags; nil while their key is not in memory.
   ///
-  /// - Parameter index: the index entries must belong to the attributes. Otherwise an exchange of two items' entries would
-  ///   return one item for the other.
+  /// - Parameter index: the index entries must belong to the attributes. If not, an exchange of two items' entries would return one
+  ///   item for the other.
   func openMetadata(_ index: AttributeIndex?) throws(VaultError) -> OpenedMetadata? {
     guard let metadataKey = key.metadataKey else { return nil }
     let plain = try VaultError.sodium(.vault(.itemLabel)) { () throws(SodiumError) in
@@ -106,7 +106,7 @@ struct SealedItem {
 
   /// Decrypts the secret. A missing passphrase key, or a superfluous one, is not damage.
   ///
-  /// - Parameter checked: the result of ``control(_:)`` or ``check(_:_:)`` for the item; nil if neither ran.
+  /// - Parameter checked: the result of ``control(_:)`` or ``check(_:_:)`` for the item; nil if neither function ran.
   /// - Throws: ``VaultError/needsGrant``.
   func openSecret(
     _ opened: OpenedMetadata, _ itemKey: borrowing Key, checked: AccessControl? = nil, passphraseKey: HeldKey?

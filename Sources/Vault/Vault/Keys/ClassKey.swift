@@ -16,7 +16,7 @@ final class ClassKey {
   private(set) var publicKeyIsGenuine = false
   /// The oldest key epoch by which a part of this class opened; 0 while no part did, or if the class depends on no epoch.
   private(set) var epoch: UInt32 = 0
-  /// Whether a key came from a copy under tier key C. That is so on a device other than the class's own.
+  /// Whether a key came from a copy under tier key C. This happens on a device other than the class's own.
   private var cameFromSession = false
 
   init(_ row: ClassKeyRow) {
@@ -76,8 +76,8 @@ final class ClassKey {
       return try hash.key()
     }
 
-    /// The tag that proves a class's public key. It includes the passphrase's secret. Otherwise a person with the login alone
-    /// could exchange the public key, and read the items that are stored behind the locked screen.
+    /// The tag that proves a class's public key. It includes the passphrase's secret. Without that secret, a person with the login
+    /// alone could exchange the public key, and read the items that are stored behind the locked screen.
     fileprivate func publicKeyTag(_ publicKey: [UInt8], context: [[UInt8]]) throws(SodiumError) -> [UInt8]? {
       guard let session else { return nil }
       var hash = try KeyedHash(key: session.key)
@@ -150,8 +150,8 @@ final class ClassKey {
       }
       if let publicKey = row.publicKey, let tag = row.publicTag {
         var tags: [[UInt8]] = []
-        // The tag must be of the same key epoch as the rest. Otherwise anybody who had keys of a former epoch could put in
-        // another public key.
+        // The tag must be of the same key epoch as the rest. If not, anybody with keys of a former epoch could put in another
+        // public key.
         for above in all where above.epoch == epoch {
           if let expected = try above.publicKeyTag(publicKey, context: context) { tags.append(expected) }
         }

@@ -22,7 +22,7 @@ extension OpenCollection {
 
   /// Whether the collection's class keys are older than the newest tier keys.
   ///
-  /// A single old class key counts as well. No rotation leaves one, but anybody who had the former tier keys could have put it
+  /// A single old class key counts too. No rotation leaves such a key, but anybody who had the former tier keys could have put it
   /// there.
   var isBehind: Bool {
     guard unlocked != nil else { return false }

@@ -23,7 +23,7 @@ struct KeyChain {
     return key
   }
 
-  /// Goes on to the next collection without this one's key.
+  /// Goes on to the next collection, without a key for the present one.
   mutating func skip() throws(SodiumError) {
     link = HeldKey(try link.key.derive(.nextCollection))
     ordinal += 1

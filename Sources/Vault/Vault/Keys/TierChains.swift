@@ -5,7 +5,7 @@ enum TierChains {
   case sealed
   /// Tier key C alone.
   case locked(session: KeyChain)
-  /// Both.
+  /// Both chains.
   case unlocked(KeyChain, session: KeyChain)
 
   /// Tier key A's; nil unless the vault is unlocked.

@@ -6,10 +6,10 @@ import LatchkeyReasons
 /// as anybody reads it.
 final class VaultKeybag {
   private enum State {
-    /// There is no keybag, and none is expected.
+    /// There is no keybag, and the vault expects none.
     case missing
     case present(Keybag)
-    /// There should be a keybag, but none can be used, for this reason.
+    /// There should be a keybag, but no keybag can be used, for this reason.
     case unusable(Reason)
     /// The file has another keybag, with other keys. The session stays with the keybag that its keys came with.
     case replaced(Keybag, problem: Reason)
@@ -47,7 +47,7 @@ final class VaultKeybag {
   /// The keybag; nil if none can be used.
   var keybag: Keybag? { state.keybag }
 
-  /// Why the keybag cannot be used, or is not the one in the file.
+  /// Why the keybag cannot be used, or why it is not the keybag in the file.
   var problem: Reason? { state.problem }
 
   /// Whether the keybag belongs to a login without a password.
@@ -75,7 +75,7 @@ final class VaultKeybag {
 
   /// Takes over the result of reading the file.
   ///
-  /// - Returns: whether the keybag can be used, and is the one that the session's keys came with.
+  /// - Returns: whether the keybag can be used, and whether the session's keys came with it.
   func take(_ found: Keybag) -> Bool {
     // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
     // with.

@@ -19,7 +19,7 @@ final class VaultKeys {
   var deviceProblem: Reason?
   /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()
-  /// Deleted collections that are to come back.
+  /// Deleted collections that must come back.
   var deleted = DeletedCollections()
   /// Whether the login has a password, as the keybag says.
   var loginHasPassword = true
@@ -71,7 +71,7 @@ final class VaultKeys {
     for collection in collections { collection.lock() }
   }
 
-  /// Erases tier C as well: only the device's own classes stay.
+  /// Also erases tier C: only the device's own classes stay.
   func seal() {
     lock()
     (chains, heldEpochs) = (.sealed, [])

@@ -21,7 +21,7 @@ struct AttributeIndex {
     try body(held.key)
   }
 
-  /// Whether both have the same key.
+  /// Whether both indexes have the same key.
   func isSame(as other: AttributeIndex) throws(VaultError) -> Bool {
     Sodium.equal(try aliasToken(""), try other.aliasToken(""))
   }

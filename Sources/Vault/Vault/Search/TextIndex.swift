@@ -14,7 +14,7 @@ struct TextLetters: Equatable {
     bits = .zero
     var last: UInt8?
     for byte in text {
-      // 32 bits stand for bytes, the others for pairs.
+      // 32 bits stand for bytes, the other bits for pairs.
       set(Int(byte & 31))
       if let last {
         let pair = UInt32(last) << 8 | UInt32(byte)
@@ -26,7 +26,7 @@ struct TextLetters: Equatable {
 
   private mutating func set(_ number: Int) { bits[number >> 6] |= 1 << UInt64(number & 63) }
 
-  /// Whether the text may have all letters of the other one.
+  /// Whether the text may have all letters of `word`.
   func mayHave(_ word: TextLetters) -> Bool { bits & word.bits == word.bits }
 }
 

@@ -22,7 +22,7 @@ public struct TextPage: Equatable, Sendable {
 /// numbers, and new ones have higher ones, a change between two steps neither hides an item nor shows one twice. A step remembers
 /// the letters of each item that it opens (``TextIndex``, 33 bytes an item), so the next word opens few items.
 public final class TextSearch {
-  /// The words of a search. An item is found if each of them occurs in it.
+  /// The words of a search. An item is found if each word occurs in it.
   public struct Words {
     /// How many bytes all words have together.
     public static let limit = 1024
@@ -44,7 +44,7 @@ public final class TextSearch {
     func occur(in text: [UInt8]) -> Bool { words.allSatisfy { TextSearch.contains(text, $0.text) } }
   }
 
-  /// How many items one step finds at most, if no words are named. The step opens none of them.
+  /// How many items one step finds at most, if no words are named. The step opens no item.
   public static let pageLimit = 4096
   /// How many items one step opens at most.
   static let openedLimit = 384
@@ -72,9 +72,9 @@ public final class TextSearch {
   ///
   /// - Parameters:
   ///   - words: no words find every item.
-  ///   - next: of the step before; 0 for the first one.
+  ///   - next: the `next` of the last step; 0 for the first step.
   ///   - limit: how many items the step finds at most. 0 only remembers the letters of items for later searches.
-  /// - Throws: if damage was found, and this step is the last one and found nothing.
+  /// - Throws: if this step is the last and found nothing, although there is damage.
   public func step(
     _ words: Words, in collection: Int64, from next: Int64 = 0, limit: Int
   ) throws(VaultError) -> TextPage {

@@ -8,7 +8,7 @@ struct RowSequence {
   enum Order {
     /// There is one row at most.
     case single
-    /// Numbers, each greater than the one before it.
+    /// Numbers in ascending order.
     case numbers
     /// Bytes, likewise.
     case bytes
@@ -18,7 +18,7 @@ struct RowSequence {
   enum Place {
     /// The row comes after all rows before it.
     case next
-    /// The row belongs among the earlier rows, but is not one of them.
+    /// The row belongs among the earlier rows, but is none of these.
     case earlier
     /// The row is one of the earlier rows.
     case repeated

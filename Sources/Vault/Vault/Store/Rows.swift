@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// A row whose last column is a check sum over the others.
+/// A row whose last column is a check sum over the other columns.
 protocol CheckedRow {
   /// Every other column, in order, framed.
   var content: [UInt8] { get }
@@ -145,7 +145,7 @@ struct ItemRow: CheckedRow {
   var metadata: [UInt8]
   var itemKey: [UInt8]
   var lockedTag: [UInt8]?
-  /// The item's requirements beside its keys (``ItemAccess``); nil for none.
+  /// The item's requirements beside its keys (``ItemAccess``); nil without requirements.
   var access: [UInt8]?
   var secret: [UInt8]
   /// The attributes' tokens, 16 bytes each, sorted. The last one is the token of the whole set.

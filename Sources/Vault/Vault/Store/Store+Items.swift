@@ -344,7 +344,7 @@ extension Store {
     try all(end, sql, bind) { (number: $0.integer(0), bytes: $0.blob(1)) }
   }
 
-  /// The tokens that an item's row lists; the last one is the whole set's. Their check sum is not looked at.
+  /// The tokens that an item's row lists; the last token stands for the whole set. The check sum of the tokens is not checked.
   func tokens(ofItem id: Int64) throws(VaultError) -> [[UInt8]] {
     let column = try VaultError.store { () throws(SQLiteError) in
       let statement = try database.statement("SELECT tokens FROM item WHERE id = ?")

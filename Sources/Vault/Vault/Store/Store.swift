@@ -22,7 +22,7 @@ final class Store {
     let format = try VaultError.store { () throws(SQLiteError) in
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
-    // The header is read again, because the log may have another one.
+    // The header is read again, because the log may have a newer header.
     if format.0 == Schema.applicationID, format.1 > Schema.version { throw StoreFile.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
       throw .damaged(.of(.database, .unknownFormat(format.1)))
@@ -40,7 +40,7 @@ final class Store {
   /// The database is another vault's.
   static let foreign = VaultError.unavailable(.of(.database, .vault(.otherKeybag)))
 
-  /// The same within a budget of work. Once the database is known to be whole, it needs none: its statements end.
+  /// Whether the database is whole, checked within a budget of work. A whole database needs no budget: its statements end.
   func isWhole(within budget: WorkBudget) -> Bool {
     database.budget = budget
     defer { database.budget = nil }

@@ -32,7 +32,7 @@ final class VaultDatabase {
     }
   }
 
-  /// Whether nobody gave a password yet.
+  /// Whether nobody has given a password yet.
   var isNotCreated: Bool { problem == .notCreated }
 
   /// Whether a healed database waits for its place.
@@ -74,7 +74,7 @@ final class VaultDatabase {
 
   var isDamaged: Bool { damage != nil }
 
-  /// The rows. Throws the reason if there are none.
+  /// The rows. Throws the reason if the rows cannot be read.
   func ready() throws(VaultError) -> Store {
     guard let store else { throw problem ?? .notCreated }
     return store

@@ -40,7 +40,7 @@ final class HistoryDeletion {
         return true
       }
       stage = .deleting(items)
-      // Else the log would take as much room as the whole generation.
+      // A log that is never emptied would take as much room as the whole generation.
       try store.emptyLog()
       if items.isEmpty {
         store.database.trust()

@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyPosix
 
 /// The end of some items in every generation: those that a user named, or those that are better protected now. First all
-/// generations are looked through. Then each that has such an item is copied without it, and the copy replaces it in one step.
-/// Then the former file is overwritten. After an interruption a generation is as it was, or without these items.
+/// generations are looked through. Then each generation with such an item is copied without the item, and the copy replaces it in
+/// one step. Then the former file is overwritten. After an interruption a generation is as it was, or without these items.
 ///
 /// This needs free space for one more generation and no more, because the former file is gone before the next copy begins.
 public final class HistoryForgetting {
@@ -33,7 +33,7 @@ public final class HistoryForgetting {
   private(set) var items: Set<[UInt8]>
   /// Whether all items of the vault could be compared.
   private(set) var hasComparedAll = true
-  /// The vault whose better protected items are taken out as well; nil for the given items alone.
+  /// The vault whose better protected items are also taken out; nil for the given items alone.
   private let present: Store?
   /// The generations that were not looked through yet.
   private var waiting: [PastGeneration]
@@ -61,13 +61,13 @@ public final class HistoryForgetting {
   /// Works for a moment.
   ///
   /// - Returns: whether there is more to do. If not, the items are gone from every generation, and that is on the disk.
-  /// - Throws: the reason why the removal cannot go on. A new attempt does the rest.
+  /// - Throws: the reason why the removal cannot go on. A new attempt goes on from there.
   public func step() throws(VaultError) -> Bool {
     if history.loosenFirst(for: self) { return true }
     return try work()
   }
 
-  /// The same, without the erasing that comes first.
+  /// Does a step of the removal, without the erasing that comes first.
   func work() throws(VaultError) -> Bool {
     let folder: Folder
     do throws(PosixError) { folder = try history.folder() } catch {

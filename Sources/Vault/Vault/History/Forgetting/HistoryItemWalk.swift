@@ -7,12 +7,12 @@ struct HistoryItemWalk {
   let store: Store
   private let items: Set<[UInt8]>
   private let present: Store?
-  /// The class of each class key of the generation; empty if that cannot be read. Then no item counts as protected better.
+  /// The class of each class key of the generation; empty if the classes cannot be read: then no item counts as better protected.
   private let classes: [Int64: AccessibilityClass]
   private var position: Int64 = 0
   /// The numbers of the items that were found so far.
   private(set) var found: [Int64] = []
-  /// Whether an item of the vault could not be read, and was not compared. That is not damage of the generation.
+  /// Whether an item of the vault could not be read, and was not compared. Such an item is no damage of the generation.
   private(set) var isPresentUnreadable = false
   /// The uuids of the items that the vault protects better.
   private(set) var weaker: Set<[UInt8]> = []

@@ -7,7 +7,7 @@ public final class HistorySearch {
   public struct Line: Equatable, Sendable {
     /// The uuid that names the item to ``History/forgetEverywhere(_:)``: 16 bytes.
     public let uuid: [UInt8]
-    /// Whether the vault has the item now. Then the other fields are empty.
+    /// Whether the vault has the item now. For such an item, the other fields are empty.
     public let isPresent: Bool
     /// The item's number in the generation.
     public let item: Int64
@@ -36,7 +36,7 @@ public final class HistorySearch {
 
   /// Begins.
   ///
-  /// - Parameter present: items of the vault that are wanted as well, by their numbers.
+  /// - Parameter present: items of the vault that are also wanted, by their numbers.
   public init(_ vault: Vault, _ selection: HistorySelection, present: Set<Int64>) throws(VaultError) {
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault

@@ -33,7 +33,7 @@ struct ItemProtections {
       ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }, after: id, by: \.id)
   }
 
-  /// The protection of the item with this uuid; nil if there is none.
+  /// The protection of the item with this uuid; nil if there is no such item.
   func of(uuid: [UInt8]) throws(VaultError) -> Row? {
     let found = try rows(.count(1), "SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") {
       s throws(SQLiteError) in

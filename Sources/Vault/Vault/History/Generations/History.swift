@@ -38,14 +38,14 @@ public final class History: TighteningObserver {
   /// Why the last generation was not made; nil if that generation was made.
   public private(set) var problem: Reason?
   private var stage = Stage.resting
-  /// When the last look was whether to make a generation, by ``Process.sinceBoot``; nil if there was none.
+  /// When the history last checked whether to make a generation, by ``Process.sinceBoot``; nil before the first check.
   private var lookedAt: Int?
-  /// How many changes the database had at that look.
+  /// How many changes the database had at that check.
   private var changesSeen: Int?
   /// When a generation was last removed for its age alone, by the same clock.
   private var expiredAt: Int?
   private var erasure: HistoryErasure?
-  /// Whether somebody asked for a generation, however old the last one is.
+  /// Whether somebody asked for a generation, however old the last generation is.
   public private(set) var isWanted = false
   /// Items that are better protected now than in the generations. The generations must lose them, and no such item comes back
   /// before.
@@ -61,7 +61,7 @@ public final class History: TighteningObserver {
   private var isTidy = false
   /// Whether all generations were looked through for such items, as a former process may have left some.
   private var isLookedThrough = false
-  /// Whether a generation that cannot be read keeps some of these items.
+  /// Whether a generation that cannot be read keeps some of the ``tightened`` items.
   private var isStuck = false
   /// The time: in seconds since 1970, and in milliseconds since the machine started.
   var clock: () -> (time: UInt64, uptime: Int) = { (Process.time, Process.sinceBoot) }
@@ -436,7 +436,7 @@ public final class History: TighteningObserver {
     } catch { throw VaultError(error, .generations) }
   }
 
-  /// Removes generations that are not kept any more. They are overwritten after that.
+  /// Removes generations that are not kept any more. They are overwritten later.
   ///
   /// - Returns: whether there is more to do.
   private func thin(_ present: [PastGeneration]) throws(VaultError) -> Bool {

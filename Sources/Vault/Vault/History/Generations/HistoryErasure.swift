@@ -30,14 +30,14 @@ final class HistoryErasure {
     return free
   }
 
-  /// The next one in the folder; nil if there is none.
+  /// The next file to erase in the folder; nil if there is none.
   static func next(in folder: consuming Folder) -> HistoryErasure? {
     for name in (try? folder.names()) ?? [] where name.hasSuffix(suffix) {
       do {
         let file = try FileDescriptor.open(name, at: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
         let status = try file.status()
         if status.st_mode & S_IFMT == S_IFREG {
-          // A file that has another name too must not be overwritten. Then only this name is removed.
+          // A file that has another name too must not be overwritten. Of such a file, only this name is removed.
           return HistoryErasure(folder, name, file, isToBeOverwritten: status.st_nlink == 1)
         }
       } catch {}

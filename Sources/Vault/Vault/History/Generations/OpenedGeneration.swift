@@ -128,7 +128,7 @@ struct OpenedGeneration {
 }
 
 extension VaultError {
-  /// The same error for a file of another name.
+  /// The error, for the file of a generation.
   func inGeneration(_ number: UInt32) -> VaultError {
     switch self {
     case .damaged, .unavailable: .unavailable(.generationUnreadable(number, reason))

@@ -2,8 +2,8 @@ import LatchkeyKeybag
 
 /// The generations of the vault, as far as its keys and its changes of keys decide about them.
 extension Vault {
-  /// Whether a generation may be made now. The database must be whole, and no change of keys may be under way, because no
-  /// generation from before that is kept.
+  /// Whether a generation may be made now. The database must be whole, and no change of keys may be under way, because a change of
+  /// keys removes all earlier generations.
   public var mayKeepGeneration: Bool {
     isUnlocked && isVerified && !isDamaged && !rotation.isUnderWay && rotation.isThrough
   }

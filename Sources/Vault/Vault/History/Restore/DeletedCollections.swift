@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Collections that were deleted and are to come back from a generation.
+/// Deleted collections that must come back from a generation.
 ///
 /// The keys of these collections cannot be derived from memory (see ``KeyChain``). The keys come with the next tier keys, and the
 /// next lock erases them.
@@ -10,7 +10,7 @@ struct DeletedCollections {
   struct Keys {
     let unlocked: HeldKey
     let session: HeldKey
-    /// The key epoch of these keys.
+    /// The key epoch of the keys.
     let epoch: UInt32
   }
 

@@ -7,8 +7,8 @@ import LatchkeySodium
 /// Brings items back from a generation into the unlocked vault. The outcome of each is decided, a few items at a time.
 /// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
-/// A row comes back as it is, with its requirements, so no secret is decrypted for that. An item is sealed anew only if it
-/// replaces another one, or gets a stricter class.
+/// A row comes back unchanged, with its requirements, so no secret is decrypted. An item is sealed anew only if it replaces another
+/// one, or gets a stricter class.
 public final class HistoryRestore {
   /// The row to write.
   private struct Draft {
@@ -131,7 +131,7 @@ public final class HistoryRestore {
     try decide(item)
   }
 
-  /// Has the next unlock open a deleted collection, and reports that its items wait for that.
+  /// Has the next unlock open a deleted collection, and reports that its items wait for the unlock.
   private func openAtNextUnlock(_ collection: CollectionRow) {
     guard told.insert(collection.id).inserted else { return }
     vault.keys.deleted.want(collection)
@@ -250,7 +250,7 @@ public final class HistoryRestore {
     try keep(next.row, item.row, present, isStricter: both != now.accessibility)
   }
 
-  /// The item of the vault that is the same one, or has exactly its attributes; nil for none.
+  /// The same item in the vault, or the vault's item with exactly the same attributes; nil if there is neither.
   private func presentRow(_ item: PastItem) throws(VaultError) -> ItemRow? {
     let home = past.home(of: item)?.row.id
     return try vault.database.reading { store throws(VaultError) in
