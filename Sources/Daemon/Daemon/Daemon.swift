@@ -8,10 +8,10 @@
 //     try daemon.start(serving: socket, begun: moment)
 //     return try loop.run()
 //
-// Each part is handed what it needs. `VaultOpening` takes keys, and `DeviceOpening` opens by the device
-// key. `VaultPrompts` knows what prompts are about. `ArchiveService`, `HistoryService` and
-// `AccessLogService` serve their messages, each by a row in the `ControlTable`. `VaultUpkeep` does the
-// work that waits. `LoginHold` holds calls back while the keys of a login are on their way.
+// The daemon gives each part the objects that it needs. `VaultOpening` takes keys, and `DeviceOpening` opens by the device key.
+// `VaultPrompts` knows what prompts are about. `ArchiveService`, `HistoryService` and `AccessLogService` serve their messages, each
+// by a row in the `ControlTable`. `VaultUpkeep` does the work that waits. `LoginHold` holds calls back while the keys of a login
+// are on their way.
 //
 // The module promises that it has one thread and one event loop, and waits for nobody. A lock erases
 // keys before anything else happens, also before anybody is told. The keys in memory follow from the
@@ -144,7 +144,7 @@ package final class Daemon {
     watch.start()
     presence.connect()
     try upkeep.start(on: loop) { [weak self] in
-      // A device key service that did not answer may do so now.
+      // A device key service that did not answer earlier may answer now.
       self?.device.followPassword()
       self?.device.meet()
     }

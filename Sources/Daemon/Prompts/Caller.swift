@@ -4,7 +4,7 @@ import LatchkeyControl
 import LatchkeyPosix
 
 /// The program that caused a question to the person, as far as the system tells. This is a hint for the person and not a proof: a
-/// program of the same user can run as any other one, or make another one act for it.
+/// program of the same user can run as any other program, or make another program act for it.
 public struct Caller: Equatable, Sendable {
   /// The caller's name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
   public let name: String
@@ -35,7 +35,7 @@ public struct Caller: Equatable, Sendable {
     return caller
   }
 
-  /// Reads the caller from `/proc`. If the process is gone and another one has its id, the hint is wrong.
+  /// Reads the caller from `/proc`. If the process is gone and another process has its id, the hint is wrong.
   ///
   /// - Parameter pidfd: the process itself, if the bus has passed it on. Then the hint is about that process or is missing.
   public init(pid: Int32, pidfd: Int32? = nil) { self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) }

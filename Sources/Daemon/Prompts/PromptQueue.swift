@@ -363,7 +363,7 @@ public final class PromptQueue {
     if let target = prompts.first(where: { $0.number == number })?.target { wrongAnswers.forget(target) }
   }
 
-  /// A wrong passphrase came for the prompt of this number. After some wrong ones, all prompts for the same subject end, and
+  /// A wrong passphrase came for the prompt of this number. After some wrong answers, all prompts for the same subject end, and
   /// nobody is asked for a while, because a program may be guessing.
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }

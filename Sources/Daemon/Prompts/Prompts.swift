@@ -14,7 +14,7 @@
 // middle. ``WrongAnswers`` counts wrong passphrases for each collection and item over all clients, and then makes a pause. If a
 // client leaves, it gives up its place in the queue.
 //
-// It does not ask. Prompters, on the floor Prompt, has the ways to do that. It does not check an
-// answer: PAM or the key does. The name of a program is a hint for the person and no proof, since a
-// program of the same user can run as any other. ``ProcessFolder`` only makes sure that the hint is
-// about the process that called.
+// It does not ask. Prompters, on the floor Prompt, has the ways to ask. It does not check an answer: PAM or
+// the key does. The name of a program is a hint for the person and no proof, since a program of the same
+// user can run as any other. ``ProcessFolder`` only makes sure that the hint is about the process that
+// called.

@@ -1,8 +1,8 @@
 /// Wrong passphrases, counted for each collection and item over all prompts and clients. Many wrong answers cause a pause,
 /// because a program may be guessing.
 ///
-/// Passphrases that programs bring are counted apart from typed ones, so that no program can keep a person from their own
-/// item. Nobody sees a program guess, so each of its series costs twice the pause of the one before, until a right one comes.
+/// Passphrases that programs bring are counted apart from typed ones, so that no program can keep a person from their own item.
+/// Nobody sees a program guess, so each series of wrong passphrases costs twice the last pause, until a right passphrase comes.
 struct WrongAnswers {
   /// The collection or item, and whether a program or a person answers.
   struct Target: Hashable {

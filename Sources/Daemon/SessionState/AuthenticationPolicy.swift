@@ -40,7 +40,7 @@ public enum AuthenticationPolicy {
     switch machine.state {
     case .unlocked:
       return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
-    // The session is not locked. The program that brings the password is the first one.
+    // The session is not locked. The program that brings the password comes first.
     case .sealed, .locked(.withoutPassword):
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
@@ -74,8 +74,8 @@ public enum AuthenticationPolicy {
   /// Why an authentication may not lift a lock; nil if it may.
   private static func refusalToLift(_ hello: Hello, from process: PeerProcess, machine: SessionMachine) -> Reason? {
     if hello.service == commandService {
-      // A person at a terminal named this command, so the terminal may be remote. While a locker is up, the person at the
-      // screen may not be the one who types.
+      // A person at a terminal named this command, so the terminal may be remote. While a locker is up, the person at the screen
+      // may be another than the typing person.
       return machine.lockerUp ? .session(.unlockScreen) : nil
     }
     if remoteServices.contains(hello.service)

@@ -46,7 +46,7 @@ public struct Claim: Equatable, Sendable {
 
   /// Counts the events after the password and before this record.
   mutating func heed(_ latest: LatestEvents, of machine: SessionMachine) {
-    // Any number other than the present one is enough.
+    // Any number except the present number is enough.
     if isOlder(than: latest.lock) { locks &-= 1 }
     // If only PAM reports sessions, the last end may have been reported before its beginning.
     let isOver = machine.logind == .absent && machine.pamSessions == 0 && isOlder(than: latest.pamEnd)

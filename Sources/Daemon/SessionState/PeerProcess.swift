@@ -23,7 +23,7 @@ public enum PeerProcess: Equatable, Sendable {
   }
 
   /// Reads the place from the control groups and logind's files, without asking anybody. The process must be alive, or its id may
-  /// name another one by now.
+  /// name another process by now.
   public static func of(pid: Int32) -> PeerProcess {
     guard LoginSession.isLogindRunning else { return .unknown }
     if let session = LoginSession.ofProcess(pid), let uid = session.uid, let sessionClass = session.sessionClass {

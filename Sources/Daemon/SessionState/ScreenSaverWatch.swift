@@ -1,8 +1,8 @@
 import LatchkeySystemd
 
 /// Listens on the session bus for `ActiveChanged` of any screen saver interface (org.freedesktop.ScreenSaver,
-/// org.gnome.ScreenSaver, org.mate.ScreenSaver, org.cinnamon.ScreenSaver, org.kde.screensaver, org.xfce.ScreenSaver
-/// …) from any sender, and asks those that are there whether they are active now.
+/// org.gnome.ScreenSaver, org.mate.ScreenSaver, org.cinnamon.ScreenSaver, org.kde.screensaver, org.xfce.ScreenSaver …) from any
+/// sender, and asks the present savers whether they are active now.
 public final class ScreenSaverWatch {
   /// The events that the watch reports.
   public enum Report: Equatable, Sendable {

@@ -36,8 +36,8 @@ public struct SessionMachine: Sendable {
   /// Why the vault was sealed last.
   public private(set) var sealReason = SealReason.started
 
-  /// How many locks there were so far, by request or by a locker, and the reason of the last one. Keys of an earlier password
-  /// do not lift a lock.
+  /// How many locks there were so far, by request or by a locker, and the reason of the last lock. Keys of an earlier password do
+  /// not lift a lock.
   public internal(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
@@ -327,7 +327,7 @@ public struct SessionMachine: Sendable {
     if wasSealed { effects.append(.firstUnlock) }
   }
 
-  /// From now on locks count again, earlier ones too. Keys behind a lock are erased.
+  /// From now on locks count again, earlier locks too. Keys behind a lock are erased.
   private mutating func becomeProtected(_ effects: inout [SessionEffect]) {
     guard isPasswordless else { return }
     isPasswordless = false
@@ -477,7 +477,7 @@ public struct SessionMachine: Sendable {
     return session.isBehindLocker && !relevant.contains { $0.facts.id == id }
   }
 
-  /// The keys of a finger go, and those of a password stay.
+  /// The keys of a finger go, and the keys of a password stay.
   private mutating func rejectFinger(_ effects: inout [SessionEffect]) {
     if hasStagedKeys, !isStagedByFinger { rejections &+= 1 } else { dropStaged(&effects) }
   }

@@ -5,7 +5,7 @@ import LatchkeySystemd
 /// Carries out the machine's effects. All calls come from the event loop. Calls that erase keys come first, and must not wait
 /// for anything.
 public protocol SessionWatchDelegate: AnyObject {
-  /// Erase A in every form, staged ones included.
+  /// Erase A in every form, staged keys included.
   func eraseUnlockedKeys(_ reason: LockReason)
   /// Erase all keys.
   func eraseAllKeys(_ reason: SealReason)
@@ -134,7 +134,7 @@ public final class SessionWatch {
 
   fileprivate static let ended = KeyOutcome.refused(.session(.daemonEnds))
 
-  /// Accepts no keys any more: refuses and erases those that wait. Events are followed as before.
+  /// Accepts no keys any more: refuses and erases waiting keys. Events are followed as before.
   public func end() {
     hasEnded = true
     let refused = arrivals
@@ -161,10 +161,10 @@ public final class SessionWatch {
   /// just now. `completion` is called exactly once.
   ///
   /// - Parameters:
-  ///   - given: when the password was given, in microseconds since the machine started. A moment in the future is taken as the
-  ///     present one; nil is the present one.
-  ///   - isOfFinger: whether a finger was given. It was given at a locker that this program knew. So a lock that only logind's
-  ///     answer tells is another one, and counts as later.
+  ///   - given: when the password was given, in microseconds since the machine started. A moment in the future counts as now, and
+  ///     nil means now.
+  ///   - isOfFinger: whether a finger was given, at a locker that this program knew. So a lock that only logind's answer tells is
+  ///     another lock, and counts as later.
   public func claim(
     by process: PeerProcess, mayLift: Bool = true, given: UInt64? = nil, isOfFinger: Bool = false,
     completion: @escaping (Claim) -> Void
@@ -289,8 +289,8 @@ public final class SessionWatch {
   ///
   /// - Parameter given: when, in microseconds since the machine started.
   public func pamSessionOpened(given: UInt64) {
-    // A helper that was held may report the beginning after another reported the end. Such a session is not counted, as
-    // nothing would report its end again. If the end was another session's, this one's keys may go too early, never too late.
+    // A helper that was held may report the beginning after another reported the end. Such a session is not counted, as nothing
+    // would report its end again. If another session has ended, these keys may go too early, but never too late.
     if latest.pamEnd.map({ $0 < given }) ?? true { handle(.pamSessionOpened) }
     logind?.refresh { _ in }
   }

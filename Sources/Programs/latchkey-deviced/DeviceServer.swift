@@ -5,8 +5,8 @@ import LatchkeySystemd
 
 /// The service's socket. Every user may connect. The user number that the kernel tells decides the answers.
 ///
-/// No user can hold up another one. Each has a few connections, and one request of each is served in turn (``DeviceTurns``).
-/// A turn of the loop accepts a bounded number of connections before it serves the existing ones.
+/// No user can hold up another user. Each has a few connections, and one request of each is served in turn (``DeviceTurns``). A
+/// turn of the loop accepts a bounded number of connections before it serves existing connections.
 final class DeviceServer {
   private let listener: LocalSocket
   private let store: DeviceStore
@@ -53,7 +53,7 @@ final class DeviceServer {
   private func acceptSome() {
     for _ in 0..<DeviceServer.acceptLimit {
       guard let socket = try? listener.accept() else { return }
-      // A user may have put descriptors into each of a thousand connections, and closing those waits in the kernel.
+      // A user may have put descriptors into each of a thousand connections, and their closing waits in the kernel.
       loop.close(admit(socket))
     }
     // More connections may wait. Accepted connections have their turn first.

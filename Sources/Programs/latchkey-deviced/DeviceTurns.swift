@@ -9,8 +9,8 @@ enum DeviceUser: Hashable {
   case stranger
 }
 
-/// Serves the connections that have sent something: one request of each user in a round. So a user waits for one request of
-/// every other user at most, however many those send.
+/// Serves the connections that have sent something: one request of each user in a round. So a user waits for one request of every
+/// other user at most, however many requests that user sends.
 ///
 /// Each user has a share of the service's time (``TimeShare``). A user who has used it up waits for new time, which limits work
 /// that syncs a disk or writes to the journal.

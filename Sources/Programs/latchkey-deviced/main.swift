@@ -10,7 +10,7 @@
 // user who gave no password. `DeviceTurns` and `TimeShare` give each user a fair part of the service's time, and `Accounts` looks
 // user numbers up without waiting.
 //
-// The program promises that no user can hold up another one, by connections, by requests, or by keeping
+// The program promises that no user can hold up another user, by connections, by requests, or by keeping
 // a TPM busy. The machine's secret never leaves the process, and no answer has a device key in it. A
 // user number without an account gets no state on the disk. Garbage ends its own connection and no
 // other.

@@ -7,10 +7,10 @@
 //
 //     wallet -> collection        entry -> item with the schema org.qt.keychain
 //
-// That layout is the one of KDE's own proxy to the Secret Service, so entries stay where a later KDE
-// finds them. `OpenWallets` counts who opened which wallet, `WalletOpenings` joins programs that wait
-// for the same prompt, and `Jobs` keeps calls to the vault out of the handlers of a bus.
-// `WalletSettings` reads the part of kwalletrc that counts here.
+// KDE's own proxy to the Secret Service has the same layout, so entries stay where a later KDE finds them.
+// `OpenWallets` counts who opened which wallet, `WalletOpenings` joins programs that wait for the same prompt, and
+// `Jobs` keeps calls to the vault out of the handlers of a bus. `WalletSettings` reads the part of kwalletrc that
+// counts here.
 //
 // The program promises that all of it is in the vault: it has no file and no key of its own. An entry
 // keeps its bytes, whatever its type is. A program that ends closes its wallets. A call that needs the

@@ -7,10 +7,10 @@
 //
 //     latchkey-prompt NUMBER
 //
-// The file is arguments and wiring. The ways to ask are in Prompters, the steps and words in
-// `PromptStep` and `PromptWording` there, and PAM in PAMClient. pam_latchkey.so, which is in the stack,
-// hands an accepted password to `latchkey-derive`, which brings keys to the daemon. With a security key
-// the program does that itself (`SecurityKeyWay`).
+// The file is arguments and wiring. The ways to ask are in Prompters, the steps and words in `PromptStep` and
+// `PromptWording` there, and PAM in PAMClient. pam_latchkey.so, which is in the stack, hands an accepted password to
+// `latchkey-derive`, which brings keys to the daemon. With a security key the program itself brings keys
+// (`SecurityKeyWay`).
 //
 // The program promises that a typed secret is in locked memory and erased at the end. It has one limit
 // of time for the whole prompt, five minutes. A prompt that the daemon withdraws disappears from the

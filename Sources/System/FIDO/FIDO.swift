@@ -1,8 +1,8 @@
 // FIDO: security keys over USB, by libfido2.
 //
-// A security key is a FIDO2 authenticator. ``FIDO/connected()`` lists those that are connected, and a
-// ``FIDODevice`` is one of them, opened. It makes a credential, and computes an answer to a challenge
-// for a credential that it made before: the extension hmac-secret.
+// A security key is a FIDO2 authenticator. ``FIDO/connected()`` lists the connected keys, and a ``FIDODevice`` is one opened
+// key. It makes a credential, and computes an answer to a challenge for a credential that it made before: the extension
+// hmac-secret.
 //
 //     guard let found = try FIDO.connected().first else { return }
 //     let device = try FIDODevice(found)
@@ -76,7 +76,7 @@ public enum FIDOError: Error, Equatable, Sendable {
   case notTouched
   /// The key does not answer: somebody pulled it out, or another program uses it.
   case interrupted
-  /// The key cannot do that.
+  /// The key does not have that function.
   case unsupported
   /// Memory could not be had.
   case noMemory

@@ -1,6 +1,6 @@
 import CLatchkeyGcrypt
 
-/// A non-negative integer of any size. Secret ones live in libgcrypt's secure memory; all are erased at the end.
+/// A non-negative integer of any size. Secret integers live in libgcrypt's secure memory; all integers are erased at the end.
 struct Integer: ~Copyable {
   /// libgcrypt's number, owned. Not nil: libgcrypt ends the process rather than return none.
   private let number: gcry_mpi_t

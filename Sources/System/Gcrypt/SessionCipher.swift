@@ -104,7 +104,7 @@ public final class SessionCipher {
     // Zero for 1 … 16 only.
     var wrong = (last &- 1) & 0xF0
     for index in 0..<UInt8(blockSize) {
-      // All ones if the byte belongs to the padding (index < last), else zero.
+      // All bits 1 if the byte belongs to the padding (index < last), else zero.
       let within = UInt8(truncatingIfNeeded: (Int16(index) - Int16(last)) >> 15)
       wrong |= within & (output[output.count - 1 - Int(index)] ^ last)
     }

@@ -2,7 +2,7 @@
 //
 // `latchkey-prompt` and `latchkey` ask a person by a PAM service, as login(1) and sudo(8) do.
 // ``Authentication`` runs the `auth` stack of a service once. A ``Conversation`` answers its questions:
-// ``TerminalConversation`` does so on the terminal of the process, and the module Prompters has one for
+// ``TerminalConversation`` on the terminal of the process, and the module Prompters has a conversation for
 // windows.
 //
 //     let outcome = Authentication.run(

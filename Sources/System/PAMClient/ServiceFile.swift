@@ -16,7 +16,7 @@ struct ServiceFile {
   private static let usualFolders = ["/etc/pam.d", "/usr/lib/pam.d"]
   private static let sizeLimit = 1 << 20
 
-  /// - Parameter folder: where all service files are, in the place of the usual ones.
+  /// - Parameter folder: where all service files are, in the place of the usual folders.
   init(_ service: String, in folder: String?) {
     self.service = service
     folders = folder.map { [$0] } ?? ServiceFile.usualFolders

@@ -12,8 +12,8 @@ public final class TerminalEcho {
   ///
   /// - Parameters:
   ///   - terminal: stays the caller's, and open.
-  ///   - interrupt: when false, Ctrl-C sends no signal but ends the line, as its last byte. Other keys send no signals either.
-  ///     This is for a terminal whose foreground program is another one: a signal would stop or end that program, not this one.
+  ///   - interrupt: when false, Ctrl-C sends no signal but ends the line, as its last byte. Other keys send no signals either. This
+  ///     is for a terminal with another program in the foreground: a signal would stop or end that program instead.
   public init(of terminal: Int32, isOn: Bool, interrupt: Bool = true) throws(PosixError) {
     self.terminal = terminal
     isCallers = !interrupt

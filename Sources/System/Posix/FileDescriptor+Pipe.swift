@@ -24,8 +24,8 @@ extension FileDescriptor {
     return reading
   }
 
-  /// Overwrites the bytes of this pipe, also those that nobody has read. Call this when no other process reads the pipe. Does nothing if
-  /// the descriptor is not a pipe.
+  /// Overwrites the bytes of this pipe, also unread bytes. Call this when no other process reads the pipe. Does nothing if the
+  /// descriptor is not a pipe.
   public borrowing func erasePipe() {
     // Another program may go on writing.
     var left = Int(fcntl(number, Self.getPipeSize))

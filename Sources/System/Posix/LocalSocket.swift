@@ -141,7 +141,7 @@ public struct LocalSocket: ~Copyable {
   public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }
 
   /// From now on, sends this process SIGTERM when something arrives or the other end closes, or ends that. Only one socket of a
-  /// process can do so.
+  /// process can have this setting.
   ///
   /// - Returns: whether the other end is still open and nothing has arrived yet.
   public borrowing func endProcessOnInput(_ isOn: Bool) -> Bool {

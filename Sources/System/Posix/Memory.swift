@@ -21,7 +21,7 @@ public enum Memory {
     return nil
   }
 
-  /// The memory that the limits of this process's control group (version 2) and of those above it leave, in bytes.
+  /// The memory, in bytes, that is left by the limits of this process's control group (version 2) and of the groups above.
   private static var groupAllowance: UInt64? {
     guard let line = text("/proc/self/cgroup")?.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }) else {
       return nil

@@ -129,7 +129,7 @@ public final class NewFile {
         _ = try retrying("rename") { renameat2(number, temporary, number, name, 1 /* RENAME_NOREPLACE */) }
         return
       } catch {
-        // File systems of removable disks cannot do this.
+        // File systems of removable disks cannot link.
         guard error.code == EINVAL || error.code == ENOSYS else { throw error }
       }
       try NewFile.check(name, in: number, replacing: false)

@@ -42,7 +42,7 @@ public final class Outlet {
   }
 
   /// Closing a TCP connection can wait for its peer as long as its creator wishes (SO_LINGER), even without blocking otherwise. Our
-  /// end may be the last one. Connections of this machine never wait.
+  /// descriptor may be the last one of the connection. Connections of this machine never wait.
   private static func dontLinger(_ socket: Int32) {
     var none = linger(l_onoff: 0, l_linger: 0)
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))

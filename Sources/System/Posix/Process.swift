@@ -26,8 +26,8 @@ public enum Process {
 
   /// Overwrites freed memory from now on, except for small pieces that a thread keeps for itself.
   ///
-  /// This is for libraries whose buffers grow. They erase the last buffer, but realloc leaves the former ones as they were. The
-  /// daemon's unit sets the same with GLIBC_TUNABLES, for small pieces too. This call works without the unit.
+  /// This is for libraries whose buffers grow. They erase the last buffer, but realloc leaves former buffers unerased. The daemon's
+  /// unit sets the same with GLIBC_TUNABLES, for small pieces too. This call works without the unit.
   public static func overwriteFreedMemory() {
     // A failure would change nothing, and glibc's call never fails.
     _ = linux_overwrite_freed(0xAA)

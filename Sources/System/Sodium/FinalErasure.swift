@@ -10,7 +10,7 @@ enum FinalErasure {
     SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM,
     SIGPWR, SIGSTKFLT,
   ]
-  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these. It then has another process read this one's memory
+  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these. It then has another process read this process's memory
   /// for a backtrace, and erases nothing.
   private static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]
 

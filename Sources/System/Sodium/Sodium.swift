@@ -9,7 +9,7 @@
 //     let sealed = AEAD.seal(secret.bytes, key: key, associated: place)
 //
 // ``AEAD`` seals one value, ``SecretStream`` a sequence of chunks, ``SealedBox`` to a public key.
-// ``KeyedHash`` is the one pseudo-random function. ``PasswordHash`` is Argon2id. ``Ed25519`` signs for
+// ``KeyedHash`` is the only pseudo-random function. ``PasswordHash`` is Argon2id. ``Ed25519`` signs for
 // ssh.
 //
 // The module promises that associated data is authenticated with every sealed value, that inputs of a
@@ -56,7 +56,7 @@ public enum Sodium {
     FinalErasure.begin(and: others, atExit: atExit)
   }
 
-  /// `count` bytes from the kernel's generator, for salts and identifiers. Not for keys: those are ``Key/random()``.
+  /// `count` bytes from the kernel's generator, for salts and identifiers. Not for keys: ``Key/random()`` makes keys.
   public static func randomBytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     randombytes_buf(&bytes, count)

@@ -127,7 +127,7 @@ public struct IOEvents: OptionSet, Sendable {
 }
 
 extension Duration {
-  /// Whole microseconds; negative durations count as zero, those beyond 292,000 years as that.
+  /// Whole microseconds; negative durations count as zero, and durations beyond 292,000 years count as 292,000 years.
   var microseconds: UInt64 {
     let (seconds, attoseconds) = components
     guard seconds >= 0, attoseconds >= 0 else { return 0 }

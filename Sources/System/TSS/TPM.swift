@@ -47,7 +47,7 @@ public final class TPM {
 
   /// Unseals what ``seal(_:)`` made.
   ///
-  /// - Throws: ``TPMError/otherChip`` if the chip was cleared, or is another one.
+  /// - Throws: ``TPMError/otherChip`` if the chip was cleared, or is another chip.
   public func unseal(_ sealed: [UInt8]) throws(TPMError) -> Key {
     var privatePart = TPM2B_PRIVATE()
     var publicPart = TPM2B_PUBLIC()

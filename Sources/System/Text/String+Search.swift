@@ -18,7 +18,7 @@ extension StringProtocol {
   /// Whether the text occurs anywhere.
   public func contains(text: some StringProtocol) -> Bool { firstRange(ofText: text) != nil }
 
-  /// A copy in which another text replaces each occurrence of this one.
+  /// A copy in which `other` replaces each occurrence of `text`.
   public func replacing(text: some StringProtocol, with other: some StringProtocol) -> String {
     var result = ""
     var start = startIndex

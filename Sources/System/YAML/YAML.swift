@@ -17,6 +17,6 @@
 // It does not accept anchors, aliases, tags, or more than one document in a file. These let one line stand for a million, or change
 // what another line means, and no reader of the file would see it. It writes no YAML. It does not hold secrets, because no file
 // that it reads has any: a project's file names items, and does not contain them. It does not check what a file means. ClassRules
-// and the vault's settings do that, and their messages name the line from here.
+// and the vault's settings decide, and their messages name the line from here.
 //
 // libyaml does the parsing, and no other module calls it.

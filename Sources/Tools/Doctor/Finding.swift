@@ -80,7 +80,7 @@ public enum Known<Value: Sendable>: Sendable {
   case known(Value)
   case unknown(String)
 
-  /// Another fact that follows from this one.
+  /// A fact that follows from this fact.
   package func map<Other>(_ other: (Value) -> Other) -> Known<Other> {
     switch self {
     case .known(let value): .known(other(value))

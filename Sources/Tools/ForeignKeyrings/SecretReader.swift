@@ -43,7 +43,7 @@ struct SecretReader {
     return UInt64(high) << 32 | UInt64(try number(bytes))
   }
 
-  /// The place of the next bytes, which have their length in front; nil for a length of all ones, which stands for none.
+  /// The place of the next bytes, which have their length in front; nil for a length with every bit set, which stands for no bytes.
   mutating func counted(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> Range<Int>? {
     let count = try number(bytes)
     return count == .max ? nil : try range(Int(count))

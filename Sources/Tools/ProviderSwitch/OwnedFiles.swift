@@ -96,8 +96,8 @@ struct OwnedFiles {
     try synchronize(Self.folder(path))
   }
 
-  /// Gives a file the group of the one that it replaces. A person can only set groups of their own. Another group is dropped if
-  /// the mode gives its members no rights of their own.
+  /// Gives a file the group of the replaced file. A person can only set groups of their own. Another group is dropped if the mode
+  /// gives its members no rights of their own.
   private func keepGroup(of path: String, in file: borrowing FileDescriptor, mode: UInt32) throws(PosixError) {
     var former = stat()
     guard lstat(top + path, &former) == 0, former.st_mode & S_IFMT == S_IFREG,

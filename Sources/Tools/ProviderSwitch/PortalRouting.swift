@@ -9,7 +9,7 @@ struct PortalRouting {
   let scope: SwitchScope
 
   private static let interface = "org.freedesktop.impl.portal.Secret"
-  /// The backends that lead to Latchkey: its own, and the one that uses the name org.freedesktop.secrets.
+  /// The backends that lead to Latchkey: its own, and the backend that uses the name org.freedesktop.secrets.
   private static let ours = ["latchkey", "gnome-keyring"]
 
   /// Folders of portals.conf in their order, and their owners.
@@ -117,8 +117,8 @@ struct PortalRouting {
 
   private static let portals = "/usr/share/xdg-desktop-portal/portals"
 
-  /// The backend in use: the first installed one that the file names for secrets; else the first one with secrets named for
-  /// everything; else one that claims the desktop. Nil without one.
+  /// The backend in use: the first installed one that the file names for secrets; else the first backend with secrets that the file
+  /// names for everything; else a backend that claims the desktop. Nil without one.
   private func backend(_ text: SettingsText, of desktop: String) -> String? {
     if let named = names(text.value(Self.interface, in: "preferred")) {
       return named.first { root.contains("\(Self.portals)/\($0).portal") }

@@ -20,8 +20,8 @@
 // opens the vault. See `WantedChanges+Finger.swift`.
 //
 // It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks for that
-// afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than
-// the machine's, and the plan names those that it left.
+// afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than the
+// machine's, and the plan names such settings.
 
 import Glibc
 import LatchkeyDoctor

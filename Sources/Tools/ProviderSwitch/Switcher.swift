@@ -8,7 +8,7 @@ struct Switcher {
   let files: OwnedFiles
   let scope: SwitchScope
 
-  /// Puts back the changes of the other direction, and makes `changes`, the remaining ones of this direction.
+  /// Puts back the changes of the other direction, and makes `changes`, the remaining changes of this direction.
   ///
   /// - Returns: the changes that were not put back, because somebody changed the file since.
   func run(_ side: FileChange.Side, _ changes: [FileChange]) throws(SwitchError) -> [FileChange] {

@@ -46,7 +46,7 @@ public struct AccessEvent: Hashable, Sendable {
     }
   }
 
-  /// The longest text, in bytes; longer ones are cut.
+  /// The longest text, in bytes; longer texts are cut.
   public static let textLimit = 255
 
   /// The request.

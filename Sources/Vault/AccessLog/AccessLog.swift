@@ -16,6 +16,6 @@
 // bytes and are cut between characters, and that decoding any other bytes gives nil. The codes of
 // outcomes never change, because logs of earlier versions have them.
 //
-// It does not seal, number or store entries. `AccessLog` in the module Vault does that, and bounds
-// their number. It does not decide what is logged: `AccessLogService` in the daemon does. The program's
-// name is a hint and no proof, because a program of the same user can run as any other.
+// It does not seal, number or store entries. `AccessLog` in the module Vault does this work, and bounds the number of entries. It
+// does not decide what is logged: `AccessLogService` in the daemon does. The program's name is a hint and no proof, because a
+// program of the same user can run as any other.

@@ -62,7 +62,7 @@ public struct BackupReader: ~Copyable {
     position = 0
   }
 
-  /// The next record; nil until the next chunk was taken, or after the last one.
+  /// The next record; nil until the next chunk was taken, or after the last record.
   public mutating func next() throws(BackupError) -> BackupRecord? {
     guard try readPrefix(), readHead(), readSecret() else {
       guard !opener.isOver || (hasEnded && prefix.isEmpty) else { throw .malformed(.backup(.endsWithinRecord)) }

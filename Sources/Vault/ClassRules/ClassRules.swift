@@ -24,7 +24,7 @@
 import Glibc
 import LatchkeyReasons
 
-/// The rules that are in force: the user's, then those that were installed. The first rule that fits gives the class.
+/// The rules that are in force: the user's rules, then the installed rules. The first rule that fits gives the class.
 public final class ClassRules {
   /// The answer of the rules for some attributes.
   public struct Decision: Equatable, Sendable {

@@ -1,8 +1,8 @@
 /// libsecret's schema for items that have no schema of their own.
 ///
-/// An item without the attribute `xdg:schema` counts as one of this schema, as with gnome-keyring. Some clients store and
-/// search without a schema, others with this one, and both mean the same item. The schema is implied wherever items are
-/// compared with attributes. It is never stored, so that the attributes of an item stay as its program gave them.
+/// An item without the attribute `xdg:schema` counts as one of this schema, as with gnome-keyring. Some clients store and search
+/// without a schema, and others with this schema. Both mean the same item. The schema is implied wherever items are compared with
+/// attributes. It is never stored, so that the attributes of an item stay as its program gave them.
 public enum GenericSchema {
   /// The attribute that names an item's schema.
   public static let attribute = "xdg:schema"

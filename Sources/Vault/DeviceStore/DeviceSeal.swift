@@ -44,7 +44,7 @@ public final class TPMSeal: DeviceSeal {
   /// - Parameters:
   ///   - tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
   ///   - timeout: the wait in seconds. A chip that does not answer would hold up everybody. So the process then ends (SIGALRM), and
-  ///     the next request starts another one.
+  ///     the next request starts a new process.
   public init(tcti: String, timeout: UInt32) {
     self.tcti = tcti
     self.timeout = timeout

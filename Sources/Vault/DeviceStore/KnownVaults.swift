@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// The generations of a user's vaults. Only those used last are kept, the latest at the end. FORMAT.md has it byte by byte.
+/// The generations of a user's vaults. Only the last used vaults are kept, the latest at the end. FORMAT.md has it byte by byte.
 struct KnownVaults {
   /// The limit, so that a user who makes vaults without end cannot fill the disk.
   static let limit = 8

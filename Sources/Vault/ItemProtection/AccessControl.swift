@@ -91,7 +91,7 @@ public struct AccessControl: Hashable, Sendable {
       needsPassphrase: rawValue & AccessControl.applicationPassword != 0, rawValue: rawValue)
   }
 
-  /// The requirements that remain if the enrolled fingers are not those that the item remembers; nil if nothing else is
+  /// The requirements that remain if the enrolled fingers differ from the fingers that the item remembers; nil if nothing else is
   /// enough.
   public var withoutCurrentSet: AccessControl? {
     guard combination == .any, conditions.contains(.biometryCurrentSet), conditions.count > 1 else { return nil }

@@ -1,4 +1,4 @@
-/// When the secret of an item may be read. The names are Apple's, the raw values those of its serialised items.
+/// When the secret of an item may be read. The names are Apple's. The raw values are the values in Apple's serialised items.
 public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
   /// `kSecAttrAccessibleWhenUnlocked` (ak): while the session is unlocked. The default.
   case whenUnlocked = 6

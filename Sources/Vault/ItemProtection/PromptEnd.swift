@@ -19,6 +19,6 @@ public enum PromptEnd: UInt8, CaseIterable, Sendable {
   case expired = 9
   /// The program that showed the prompt ended without a result.
   case broken = 10
-  /// The enrolled fingers are not those that the item requires, or they are unknown.
+  /// The enrolled fingers differ from the fingers that the item requires, or are unknown.
   case fingers = 13
 }

@@ -14,7 +14,7 @@ public protocol DeviceKey: AnyObject {
   /// Unwraps what ``wrap(_:_:context:)`` made on this device.
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
   /// Erases the secret of ``DeviceShareKind/erasable`` for good. Shares of that kind that were wrapped before can no longer be
-  /// unwrapped. Later ones can.
+  /// unwrapped. Later services can.
   ///
   /// - Parameter folder: the vault's folder, for a key that is kept there.
   func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)

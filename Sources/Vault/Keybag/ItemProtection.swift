@@ -1,2 +1,2 @@
-// A module that imports keys also needs the types of protected items. The client library needs those types alone.
+// A module that imports keys also needs the types of protected items. The client library needs only those types.
 @_exported import LatchkeyItemProtection

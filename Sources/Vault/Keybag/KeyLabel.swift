@@ -114,7 +114,7 @@ public enum KeyLabel: CaseIterable, Sendable {
 }
 
 extension Key {
-  /// The key for `label` and `inputs` under this one: keyed BLAKE2b-256 over the label and each input, framed.
+  /// The key for `label` and `inputs` under this key: keyed BLAKE2b-256 over the label and each input, framed.
   public borrowing func derive(_ label: KeyLabel, _ inputs: [[UInt8]] = []) throws(SodiumError) -> Key {
     var hash = try KeyedHash(key: self)
     hash.update(label.text)

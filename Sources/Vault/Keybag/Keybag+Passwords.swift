@@ -2,7 +2,7 @@ import LatchkeyPosix
 import LatchkeySodium
 
 // A change of the login password. At the moment of the change nobody knows which of the two the system accepts in the end: a later
-// PAM module may refuse, or the process may be killed. So both open the vault until a login shows the right one.
+// PAM module may refuse, or the process may be killed. So both passwords open the vault until a login shows the right password.
 extension Keybag {
   /// The most passwords that open a keybag at one time.
   public static let passwordLimit = 4
@@ -18,9 +18,9 @@ extension Keybag {
       && protectors.allSatisfy { $0.kind != .password || $0.state != .unproven }
   }
 
-  /// The protectors that stay after a login that the protector at `index` opened was accepted. The newest password stands
-  /// first. A password that is now proven ends all older ones. A password that nobody has used ends when its time is over and
-  /// an older one was accepted, because its change never took effect.
+  /// The protectors that stay after a login that the protector at `index` opened was accepted. The newest password stands first. A
+  /// password that is now proven ends all older passwords. A password that nobody has used ends when its time is over and an older
+  /// one was accepted, because its change never took effect.
   func protectors(provenBy index: Int, now: UInt64) -> [Protector] {
     let present = protectors[index]
     var left: [Protector] = []
@@ -102,8 +102,8 @@ extension Keybag.Opened {
     return try next(isAwaitingDatabase: isAwaitingDatabase) { $0.protectors = protectors }
   }
 
-  /// Opens a keybag that another process has written in the place of this one, without any Argon2id; nil if it has another
-  /// root key, or lacks the protector that opened this one.
+  /// Opens a keybag that another process wrote in place of this keybag, without any Argon2id; nil if it has another root key, or
+  /// lacks the protector that opened this keybag.
   public borrowing func reopening(_ other: Keybag) throws(KeybagError) -> Keybag.Opened? {
     let opener = keybag.protectors[protector].id
     guard other.vault == keybag.vault, let place = other.protectors.firstIndex(where: { $0.id == opener }),

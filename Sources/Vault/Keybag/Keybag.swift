@@ -3,10 +3,10 @@
 //     password --Argon2id--> root key --+--> tier key A (while unlocked)
 //                                       `--> tier key C (first unlock to session end)
 //
-// A ``Keybag`` is the content of the file: protectors and key epochs. A ``Protector`` is one way to the
-// root key: a password, a recovery code, a security key, the device key, or a session. A ``TierEpoch`` is one set of
-// tier keys under the root key. ``KeyLabel`` lists every purpose that a key is used for. ``KeybagFile``
-// reads and replaces the file, and ``KeybagCopy`` keeps a second one.
+// A ``Keybag`` is the content of the file: protectors and key epochs. A ``Protector`` is one way to the root key: a password, a
+// recovery code, a security key, the device key, or a session. A ``TierEpoch`` is one set of tier keys under the root key.
+// ``KeyLabel`` lists every purpose that a key is used for. ``KeybagFile`` reads and replaces the file, and ``KeybagCopy`` keeps a
+// copy.
 //
 //     let opened = try keybag.open(password: password.bytes)
 //     let keys = try opened.tiers()
@@ -14,10 +14,10 @@
 // Only `latchkey-derive` opens a keybag by a password. The daemon reads the file to know its
 // generation, its protectors and its epochs.
 //
-// The module promises that the root key exists only inside ``Keybag/Opened``. A check sum finds damage
-// without a password. A tag under the root key authenticates every byte, so a changed file opens
-// nothing. No two purposes share a key. A file is replaced in one step, and a power cut leaves the
-// former file or the new one. Of two files the one with the higher generation is the newer.
+// The module promises that the root key exists only inside ``Keybag/Opened``. A check sum finds damage without a password. A tag
+// under the root key authenticates every byte, so a changed file opens nothing. No two purposes share a key. A file is replaced
+// in one step, and a power cut leaves the former file or the new one. Of two files, the file with the higher generation is the
+// newer.
 //
 // It does not keep a former password alive: a generation of the vault has no keybag of its own. It
 // cannot make a weak password strong, and only sets the cost of each guess (``PasswordCost``). It knows
@@ -337,8 +337,8 @@ public struct Keybag: Equatable, Sendable {
     tag = []
   }
 
-  /// Tries `password` on each protector, proven ones first. So a password that was chosen and then refused does not cost every
-  /// login time.
+  /// Tries `password` on each protector, proven protectors first. So a password that was chosen and then refused does not cost
+  /// every login time.
   ///
   /// - Throws: ``KeybagError/wrongPassword`` if none opens; ``KeybagError/damaged`` if one opens but its root key did not sign
   ///   this keybag; ``KeybagError/noMemory``.
@@ -355,7 +355,7 @@ public struct Keybag: Equatable, Sendable {
 
   /// Tries a recovery code.
   ///
-  /// - Throws: ``KeybagError/wrongPassword`` if the code is another vault's or an old one; ``KeybagError/damaged``.
+  /// - Throws: ``KeybagError/wrongPassword`` if the code is another vault's or an old code; ``KeybagError/damaged``.
   public func open(code: borrowing RecoveryCode) throws(KeybagError) -> Opened {
     for (index, protector) in protectors.enumerated() {
       guard let root = try protector.open(code: code, vault: vault) else { continue }

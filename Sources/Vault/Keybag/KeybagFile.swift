@@ -35,7 +35,7 @@ public enum KeybagFile {
     return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : nil
   }
 
-  /// The path of the folder that contains the vault's folder, and those that were put aside.
+  /// The path of the folder that contains the vault's folder, and the folders that were put aside.
   public static func sharePath(home: String) -> String {
     ([home] + folderNames.dropLast()).joined(separator: "/")
   }
@@ -105,7 +105,7 @@ public enum KeybagFile {
     try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }
   }
 
-  /// Gives the vault's folder another name, beside the one that it has. Nothing in it is changed.
+  /// Gives the vault's folder another name, beside the present name. Nothing in it is changed.
   ///
   /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` if something has that name.
   public static func setAside(home: String, owner: uid_t, as name: String) throws(KeybagError) {

@@ -176,9 +176,9 @@ public struct Protector: Equatable, Sendable {
     return made
   }
 
-  /// Every reader of the keybag can seal to the public key, and the keybag's own tag depends on the root key. So a stranger
-  /// could replace this vault by another one that the code would open. Therefore there is a proof of the root key, and only the
-  /// code or an earlier root key can make it.
+  /// Every reader of the keybag can seal to the public key, and the keybag's own tag depends on the root key. So a stranger could
+  /// replace this vault by another vault that the code would open. Therefore there is a proof of the root key, and only the code or
+  /// an earlier root key can make it.
   private mutating func seal(
     _ root: borrowing Key, to publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) {

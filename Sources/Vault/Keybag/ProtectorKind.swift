@@ -98,7 +98,7 @@ extension Protector.Kind {
     case (.session, .firstPassword), (.session, .removedPassword), (.session, .command): true
     case (.finger, .firstPassword), (.finger, .removedPassword), (.finger, .command): true
     case (.securityKey, .firstPassword), (.securityKey, .removedPassword), (.securityKey, .command): true
-    // A keybag has one protector of this kind at most: a new one replaces it.
+    // A keybag has one protector of this kind at most: a new protector replaces it.
     case (.device, .otherPassword), (.device, .firstPassword), (.device, .removedPassword): true
     case (.password, .command), (.recoveryCode, .otherPassword), (.recoveryCode, .removedPassword),
       (.session, .otherPassword), (.finger, .otherPassword), (.device, .command), (.securityKey, .otherPassword):

@@ -106,8 +106,8 @@ extension Keybag {
 extension Keybag.Opened {
   /// The keybag with one more security key, one generation later.
   ///
-  /// - Throws: ``KeybagError/alreadyThere`` if another one has that name or credential; ``KeybagError/unreasonable`` if there is
-  ///   no place for one more, or the login has no password: such a vault is unlocked anyway.
+  /// - Throws: ``KeybagError/alreadyThere`` if another key has that name or credential; ``KeybagError/unreasonable`` if there is no
+  ///   place for one more, or the login has no password: such a vault is unlocked anyway.
   public borrowing func addingSecurityKey(
     _ key: SecurityKey, answer: borrowing Key
   ) throws(KeybagError) -> Keybag {

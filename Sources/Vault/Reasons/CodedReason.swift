@@ -125,7 +125,7 @@ protocol ReasonValue {
   init?(_ value: CodedReason.Value)
 }
 
-/// Numbers travel in 64 bits, negative ones as their two's complement: a damaged file can have any number.
+/// Numbers travel in 64 bits, negative numbers as their two's complement: a damaged file can have any number.
 protocol ReasonNumber: ReasonValue, FixedWidthInteger {}
 
 extension ReasonNumber {
@@ -220,7 +220,7 @@ extension Reason {
     return out.bytes
   }
 
-  /// Reads these bytes; nil for malformed ones, and for a reason that this version does not know in all its parts.
+  /// Reads a reason; nil for malformed bytes, and for a reason with a part that this version does not know.
   package init?(encoded bytes: [UInt8]) {
     var input = ByteReader(bytes)
     guard let coded = CodedReason(decoding: &input), let reason = Reason(coded), reason.coded == coded else {

@@ -1,8 +1,8 @@
 // Reasons: codes of everything that is refused, wrong, locked or left out.
 //
 // A ``Reason`` is a code with typed values. It travels between processes as a ``CodedReason``, and the
-// program that shows it writes the sentence, in the person's language. No program looks at the English
-// of another one.
+// program that shows it writes the sentence, in the person's language. No program looks at another program's
+// English.
 //
 //     let reason = Reason.of(.keybag, .keybag(.missing))
 //     print(reason.text)

@@ -145,7 +145,7 @@ final class RestoreWork {
     self.loop = loop
   }
 
-  /// Takes a chunk, and answers when all of its records were compared: whether the chunk was the last one.
+  /// Takes a chunk, and answers when all of its records were compared: whether the chunk was the last.
   func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
     guard self.answer == nil else { return answer(.failure(Refusal(.refusal(.chunksOutOfOrder)))) }
     do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {

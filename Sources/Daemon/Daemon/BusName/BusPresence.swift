@@ -107,7 +107,7 @@ final class BusPresence {
   }
 
   /// Pauses reading, so that messages of programs wait. The daemon still claims its names: another provider must not get them, and
-  /// the bus makes a program that started this one wait for them.
+  /// the bus makes a program that started the daemon wait for these names.
   func pause() {
     isPaused = true
     if isNameAnswered { bus?.pause() }

@@ -42,7 +42,7 @@ final class NamePlace {
   /// Whether a descriptor is one that a daemon had the service manager keep.
   static func isOne(_ descriptor: ServiceManager.ListenDescriptor) -> Bool { descriptor.name.hasPrefix(prefix) }
 
-  /// Whether a former daemon left such a connection, from which this one may take the name.
+  /// Whether a former daemon left such a connection, from which the present daemon may take the name.
   var hasFormer: Bool { !former.isEmpty }
 
   /// Notes that the daemon owns the name on this connection, and watches the queue from now on.

@@ -2,7 +2,7 @@ import LatchkeyControl
 import LatchkeySessionState
 import LatchkeySystemd
 
-/// Gives way to the installed daemon, because this one was started before an upgrade and understands no helper any more.
+/// Gives way to the installed daemon, because the present daemon was started before an upgrade and understands no helper any more.
 ///
 /// While tier key A is in memory, or is staged, this daemon goes on, because its end would lock the vault. Without such a key it
 /// ends for a helper that has opened the keybag. The service manager starts the installed daemon at the helper's next connection,

@@ -176,7 +176,7 @@ final class ControlPeer: PromptConnection {
     }
   }
 
-  /// Reads one packet at a time. The next packet is read when this one is answered.
+  /// Reads one packet at a time. The next packet is read when the present one is answered.
   private func awaitAnswer() {
     source?.pause()
     limit?.pause()

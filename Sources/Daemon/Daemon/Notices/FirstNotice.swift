@@ -3,8 +3,8 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Tells the person once, and never again, that Latchkey keeps the secrets of their programs now, how to bring the former ones
-/// over, and how to go back. If no program shows notifications, it tries again at later logins, for a month.
+/// Tells the person once that Latchkey keeps their programs' secrets now, how to bring former secrets over, and how to go back. If
+/// no program shows notifications, it tries again at later logins, for a month.
 final class FirstNotice {
   private let notification = DesktopNotification()
   private let home: String

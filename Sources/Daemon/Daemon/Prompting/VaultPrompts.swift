@@ -172,7 +172,7 @@ final class VaultPrompts: PromptQueueDelegate {
     }
   }
 
-  /// The grant of an accepted prompt; nil if the item's requirements are no longer those that the prompt showed.
+  /// The grant of an accepted prompt; nil if the item's requirements differ from the requirements that the prompt showed.
   private func grant(item id: Int64, showing subject: PromptSubject, _ answer: AnyObject?) -> AccessGrant? {
     guard subject.access.requiresAnything, itemSubject(id, reuse: subject.reuse, change: subject.change) == subject
     else {
@@ -276,10 +276,10 @@ final class VaultPrompts: PromptQueueDelegate {
   }
 
   /// Deletes a collection whose passphrase is forgotten, because nothing else could. Any other collection, or one that holds an
-  /// item with an explicit lock, is deleted as clients of the bus do it. Clients of the bus cannot delete a locked collection, so
-  /// that no program loses secrets that it cannot read.
+  /// item with an explicit lock, is deleted in the same way as by clients of the bus. Clients of the bus cannot delete a locked
+  /// collection, so that no program loses secrets that it cannot read.
   private func delete(collection name: String) throws(Refusal) {
-    // The person who types need not be the one at the screen. Without a password, the vault is unlocked behind a locker too.
+    // Another person may be typing than the one at the screen. Without a password, the vault is unlocked behind a locker too.
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
     guard case .unlocked = session.machine.state else {
       throw Refusal(.refusal(.lockedBefore))

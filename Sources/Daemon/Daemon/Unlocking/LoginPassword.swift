@@ -54,7 +54,7 @@ final class LoginPassword {
   }
 
   /// Tells the person at the screen that the former password is needed. Behind a locker the password may be mistyped, if the stack
-  /// has the module in front of the one that refuses. Then the right password follows before the locker goes.
+  /// has the module in front of the module that refuses. Then the right password follows before the locker goes.
   func tell() {
     if needsFormer && !session.machine.lockerUp { notice.want(isOpen: session.state == .unlocked) }
   }

@@ -260,7 +260,7 @@ final class VaultOpening {
     guard finger.status == .inTPM || finger.status == .inMemory, let keybag = vault.keybag, let watch = session.watch,
       !isEnding
     else { return }
-    // A change of keys ends when the keybag drops the former ones, which may be after they were covered.
+    // A change of keys ends when the keybag drops the former keys. This may happen after these keys were covered.
     let present = Set(keybag.epochs.map(\.number))
     let former = opened.former.filter { present.contains($0.number) }
     let tiers = opened.takeTiers()

@@ -3,13 +3,13 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// A change of an item's requirements. It waits until the client meets the present ones, or for a new passphrase.
+/// A change of an item's requirements. It waits until the client meets the present requirements, or for a new passphrase.
 final class AccessChange {
   let item: ItemPlace
   let control: AccessControl
   /// The item's present requirements.
   let present: AccessControl
-  /// Another class; nil to keep the present one.
+  /// Another class; nil to keep the present class.
   let accessibility: AccessibilityClass?
   /// Whether a person chooses a passphrase for the item.
   let needsNewPassphrase: Bool

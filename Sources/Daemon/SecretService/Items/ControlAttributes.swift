@@ -44,8 +44,8 @@ struct ControlAttributes: Equatable {
     try self.init(all)
   }
 
-  /// Whether the search is for a class or access control alone. The answer to such a search lists every item as locked. Clients
-  /// such as `secret-tool clear` act on all unlocked results at once, so a class name cannot empty the vault by mistake.
+  /// Whether the search is for a class or access control alone. A search for these alone lists every item as locked. Clients such
+  /// as `secret-tool clear` act on all unlocked results at once, so a class name cannot empty the vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
 
   /// The search that these attributes mean. Control attributes count only if they stand alone, so that a client which

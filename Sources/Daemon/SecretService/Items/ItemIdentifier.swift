@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
 /// The identifier by which a client may remember an item of the vault. It is valid as long as the item exists, and never for
-/// another one, even in a new vault with the same numbers.
+/// another item, even in a new vault with the same numbers.
 struct ItemIdentifier: Equatable {
   /// The item's number.
   let item: Int64

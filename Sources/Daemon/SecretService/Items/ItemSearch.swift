@@ -64,7 +64,7 @@ final class ItemSearch {
     }
   }
 
-  /// The items of the vault and those of the session's collection, in one order.
+  /// The items of the vault and of the session's collection, in one order.
   private func merged(_ kept: [FoundItem], _ passing: [FoundItem], for client: String) -> [Found] {
     var found: [Found] = []
     found.reserveCapacity(kept.count + passing.count)

@@ -68,7 +68,7 @@ final class LockCalls {
     // This comes before the reply, because clients hear of a call's changes first.
     if isChanged { observer.stateChanged() }
     if let failure { throw BusError(failure) }
-    // "Lock everything" also names collections that cannot be locked. A client that named only those gets the reason.
+    // "Lock everything" also names collections that cannot be locked. A client that named only such objects gets the reason.
     if locked.isEmpty, let obstacle { throw obstacle }
     announcer.tell(locked, to: call.sender)
     call.reply { out in

@@ -113,8 +113,8 @@ final class PortalRequest {
     }
   }
 
-  /// Whether the text can be an application's id: those of Flatpak and Snap, and what the frontend makes of the units of
-  /// programs outside any sandbox. The frontend gives an empty id for programs that it cannot identify.
+  /// Whether the text can be an application's id: an id of Flatpak or Snap, or the frontend's name for the unit of a program
+  /// outside any sandbox. The frontend gives an empty id for programs that it cannot identify.
   static func isApplicationID(_ text: String) -> Bool {
     text.utf8.count <= 255 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "/") }
   }

@@ -110,7 +110,7 @@ final class PromptTable {
 
   // MARK: - locks
 
-  /// Forgets the passphrases that clients gave: those for requests in a collection that was locked explicitly, or all.
+  /// Forgets passphrases that clients gave: all of them, or only those for requests in a collection that was locked explicitly.
   func forgetGiven(of collection: Int64?) {
     for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
   }

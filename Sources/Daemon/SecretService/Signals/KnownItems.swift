@@ -10,7 +10,7 @@ struct KnownItems {
     var hasMetadata: Bool
   }
 
-  /// The items of one client in two halves, and those that may have changed by now.
+  /// The items of one client in two halves, and the items that may have changed by now.
   private struct Client {
     var newer: [Int64: Knowledge] = [:]
     var older: [Int64: Knowledge] = [:]
@@ -82,7 +82,7 @@ struct KnownItems {
     for (client, known) in clients {
       let present = Set(known.doubted)
       let items = Array(known.older.keys) + known.newer.keys
-      // The last one is taken first.
+      // The last doubted item is taken first.
       let doubted = items.filter { !present.contains($0) } + known.doubted
       if known.doubted.isEmpty && !doubted.isEmpty { turns.append(client) }
       clients[client]?.doubted = doubted

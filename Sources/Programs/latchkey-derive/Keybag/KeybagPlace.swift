@@ -112,7 +112,7 @@ final class KeybagPlace {
     }
   }
 
-  /// Replaces the present keybag by the one that `change` makes. If another process, such as a login of the same moment, has
+  /// Replaces the present keybag by the keybag that `change` makes. If another process, such as a login of the same moment, has
   /// replaced it meanwhile, `change` is called with that keybag. No password is derived again.
   ///
   /// - Parameter change: makes the keybag; nil to write nothing.

@@ -32,7 +32,7 @@ struct FirstPassword {
       next = try opened.rotated(password: password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
     } catch {
       guard error == .tooManyEpochs else { throw error }
-      // New keys wait until nothing depends on former ones. The password is set at once, because the vault would otherwise stay
+      // New keys wait until nothing depends on former keys. The password is set at once, because the vault would otherwise stay
       // without protection for ever.
       let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
       try run.keybags.replace(opened.keybag, with: kept)

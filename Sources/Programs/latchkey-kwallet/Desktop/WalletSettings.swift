@@ -1,7 +1,7 @@
 import LatchkeyDoctor
 import LatchkeyPosix
 
-/// The settings of KWallet that count here, as `kwalletrc` has them: the person's, else those of all users.
+/// The settings of KWallet that count here, as `kwalletrc` has them: the person's settings, else the settings of all users.
 struct WalletSettings {
   /// Whether wallets may be opened at all.
   private(set) var isEnabled = true

@@ -1,4 +1,4 @@
-/// A name that equals another one only byte for byte. Swift ignores how accents are composed, but the vault and KDE's programs do
+/// A name that equals another name only byte for byte. Swift ignores how accents are composed, but the vault and KDE's programs do
 /// not.
 struct ExactName: Hashable, Comparable {
   let text: String

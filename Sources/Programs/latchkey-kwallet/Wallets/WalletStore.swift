@@ -125,7 +125,7 @@ final class WalletStore {
       {
         names[place] = standard
       }
-      // If two collections have the same label, the first one is the wallet.
+      // If two collections have the same label, the first collection is the wallet.
       var seen: Set<ExactName> = []
       return names.filter { seen.insert($0).inserted }
     }

@@ -182,7 +182,7 @@ final class SSHAgent {
     return AgentVault.View(isScreenLocked: view.isScreenLocked, keys: keys)
   }
 
-  /// All keys, except expired and removed ones.
+  /// All keys, except expired and removed keys.
   ///
   /// - Parameter known: keys that the vault told before.
   private func present(_ known: AgentVault.View? = nil) throws(BusError) -> AgentVault.View {

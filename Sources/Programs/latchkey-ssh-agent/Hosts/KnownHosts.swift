@@ -17,7 +17,7 @@ struct KnownHosts {
     let home = getenv("HOME").map { String(cString: $0) } ?? Account(uid: getuid())?.home ?? ""
     lines = Self.text("\(home)/.ssh/known_hosts").split(separator: "\n")
     let words = Self.text("/proc/\(pid)/cmdline").split(separator: "\0").dropFirst()
-    // The last one counts.
+    // The last value counts.
     let options = { (option: Substring) in words.lastIndex(of: option).flatMap { words[($0 + 1)...].first } }
     let file = options("-F").map { $0.hasPrefix("/") ? String($0) : "/proc/\(pid)/cwd/\($0)" }
     let configured = Self.Configuration(Self.text(file ?? "\(home)/.ssh/config"))

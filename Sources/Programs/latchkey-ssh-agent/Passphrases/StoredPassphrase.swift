@@ -2,8 +2,7 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The passphrase of a key file in the vault. It has the attributes that gnome-keyring and gcr give theirs, so imported ones are
-/// found.
+/// The passphrase of a key file in the vault. It has the attributes that gnome-keyring and gcr use, so imported items are found.
 struct StoredPassphrase {
   private let connection: ServiceConnection
   private let channel: SecretChannel

@@ -106,7 +106,7 @@ final class AgentVault {
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let connection = try connected()
-    // Signals may have come with the answer, and the descriptor does not report those.
+    // Signals may have come with the answer, and the descriptor does not report such signals.
     defer { later?.resume() }
     do throws(BusError) {
       return try connection.call(path, interface, member, timeout: Self.limit, build: build, read: read)

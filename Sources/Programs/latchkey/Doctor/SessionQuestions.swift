@@ -85,7 +85,7 @@ struct SessionQuestions {
     return words.count == 7 && words[1] == "L" ? account.name : nil
   }
 
-  /// Doctor's finding if no program or another one owns the secrets' name; nil if Latchkey does, or if the bus does not say.
+  /// Doctor's finding if no program or another program owns the secrets' name; nil if Latchkey owns it, or if the bus does not say.
   static func strangeOwner() -> Finding? {
     guard let bus = try? BusQuestions(.session) else { return nil }
     var facts = DesktopFacts(uid: getuid(), home: "", runtime: "")

@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
 
-/// Items to remove from every generation: those that the vault has, and those that only generations have.
+/// Items to remove from every generation: items that the vault has, and items that only generations have.
 struct PastItems {
   private let place: DaemonPlace
   private let found: [FoundItemsPage.Line]

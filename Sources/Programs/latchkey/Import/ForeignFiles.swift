@@ -79,7 +79,7 @@ struct ForeignFiles {
   ///   - beside: the paths of other files that belong to a file, and are deleted with it.
   ///   - listing: returns the name and the label of the collection in a file without opening it.
   ///   - open: makes a collection from a file.
-  /// - Returns: the collections; those of unopened files have no items.
+  /// - Returns: the collections; collections of unopened files have no items.
   func read(
     _ importer: inout Importer, what: String, _ choice: ImportChoice, beside: (String) -> [String] = { _ in [] },
     listing: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection,

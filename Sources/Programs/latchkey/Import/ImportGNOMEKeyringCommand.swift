@@ -38,7 +38,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
         importer.note(translated("\(path)/user.keystore has keys and certificates, not passwords. It was left alone."))
       }
       files.nameOthers(&importer) { ["user.keystore", "default"].contains($0) }
-      // A keyring that could not be read may be the one that was named.
+      // A keyring that could not be read may be the named keyring.
       if importer.report.isWhole { try choice.checkNames(among: read) }
       try importer.take(read, standard: standard(files))
       return importer

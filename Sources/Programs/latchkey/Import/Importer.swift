@@ -150,7 +150,7 @@ struct Importer {
   }
 
   /// Makes sure that KDE's programs find the items of their default wallet. Programs of Frameworks 6.14 to 6.28 look for a
-  /// collection with the wallet's label, and make an empty one if there is none. Later ones look in the default collection. One
+  /// collection with the wallet's label, and make an empty one if there is none. Later versions look in the default collection. One
   /// collection serves both if nobody gave the default collection another label yet.
   mutating func place(defaultWallet wallet: ForeignCollection) throws {
     guard choice.into == nil, choice.takes(wallet), wallet.items.contains(where: choice.takes) else { return }
@@ -254,7 +254,7 @@ struct Importer {
     }
   }
 
-  /// Pairs equal items first, then the remaining ones of both sides.
+  /// Pairs equal items first, then the remaining items of both sides.
   private mutating func take(_ group: [ForeignItem], into home: inout Home) throws {
     guard let first = group.first else { return }
     if first.attributes.keys.contains(where: { $0.hasPrefix(ClassRule.reservedPrefix) }) {
@@ -328,7 +328,7 @@ struct Importer {
     add(.new, item, home, accessibility, reason: reason)
   }
 
-  /// Has the vault store the item. An item with a passphrase of its own gets a new one from a prompt.
+  /// Has the vault store the item. An item with a passphrase of its own gets a new passphrase from a prompt.
   ///
   /// - Returns: the item's place.
   private func send(_ item: ForeignItem, to path: String) throws -> String {
@@ -400,7 +400,7 @@ struct Importer {
     try replace(present, with: item, secret: item.secret, home, outcome, reason: reason)
   }
 
-  /// Gives the vault's item the label and the secret of the other one, in one step.
+  /// Gives the vault's item the label and the secret of the other item, in one step.
   private mutating func replace(
     _ present: Present, with item: ForeignItem, secret: Secret?, _ home: Home, _ outcome: ImportReport.Outcome,
     reason: String

@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// The chosen items: those with some attributes, or the ones at these places.
+/// The chosen items: items with some attributes, or the items at some places.
 enum ItemSelector {
   case attributes([String: String])
   case paths([String])

@@ -93,7 +93,7 @@ struct RotateCommand: ParsableCommand {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// Shows how item keys are wrapped anew. The vault does that by itself, even if nobody watches.
+  /// Shows how item keys are wrapped anew. The vault goes on by itself, even if nobody watches.
   private func follow() throws {
     let isShown = !json && isatty(STDOUT_FILENO) == 1
     var status = try status()

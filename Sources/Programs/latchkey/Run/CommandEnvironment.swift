@@ -33,7 +33,7 @@ struct CommandEnvironment: ~Copyable {
     init(_ folder: consuming PrivateFolder) { self.folder = folder }
   }
 
-  /// The command's variables are those of this process, byte by byte: they may be in any encoding.
+  /// The command gets this process's variables, byte by byte: they may be in any encoding.
   init(runtime: String) { self.runtime = runtime }
 
   /// Adds a secret.

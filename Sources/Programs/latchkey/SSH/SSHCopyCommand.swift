@@ -46,7 +46,7 @@ struct SSHCopyCommand: ParsableCommand {
     guard status == 0 else { throw ExitCode(1) }
   }
 
-  /// Runs a program to its end, with this one's input, output and environment.
+  /// Runs a program to its end, with this program's input, output and environment.
   ///
   /// - Returns: the program's status, as waitpid(2) has it.
   private static func run(_ command: [String]) throws -> Int32 {

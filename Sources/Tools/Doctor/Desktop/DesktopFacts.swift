@@ -30,7 +30,7 @@ public struct DesktopFacts: Sendable {
     public let problems: [String]
     /// The sources of news about locked screens.
     public let lockSources: [String]
-    /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
+    /// Whether the login password was changed without Latchkey, and the vault waits for the former password.
     public let needsFormerPassword: Bool
     /// The problems that report a finished repair.
     public let repairs: [String]
@@ -45,7 +45,7 @@ public struct DesktopFacts: Sendable {
       case service
       /// A file that the device key service has for one user is damaged or missing.
       case user
-      /// The TPM was cleared, or is another one.
+      /// The TPM was cleared, or is another TPM.
       case chip
       /// The file beside the vault is damaged.
       case file

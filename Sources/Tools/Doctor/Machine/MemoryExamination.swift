@@ -56,7 +56,7 @@ struct MemoryExamination {
   private static let option = "init_on_free"
 
   /// Latchkey erases its own memory. The programs that a password passes through leave copies of it, which only the kernel can
-  /// clear. Few systems do so, as it costs some speed. So this is not a warning, and the finding names the option.
+  /// clear. Few systems erase freed memory, as this costs some speed. So this is not a warning, and the finding names the option.
   private func freed() -> Finding {
     let id = "memory.freed"
     if clearsFreedPages { return .ok(id, translated("the kernel clears freed memory")) }

@@ -9,7 +9,7 @@ package struct SettingsText {
 
   package var text: String { lines.joined(separator: "\n") }
 
-  /// The value of a key. If it occurs several times, the last one counts.
+  /// The value of a key. If the key occurs several times, the last value counts.
   package func value(_ key: String, in section: String) -> String? {
     places(of: key, in: section).last.map { Self.entry(lines[$0])?.value ?? "" }
   }

@@ -66,7 +66,7 @@ struct PAMFix {
     }
   }
 
-  /// The file for each kind of line. It is the same for every service, so that one command fixes all.
+  /// The file for each kind of line. The command is the same for every service, so that one command fixes all services.
   private func lacking(_ path: (PAMStack.Kind) -> String) -> [PAMStack.Kind: String] {
     var paths: [PAMStack.Kind: String] = [:]
     for kind in PAMStack.Kind.allCases {

@@ -44,7 +44,7 @@ struct PAMStack {
 
   private(set) var entries: [Entry] = []
 
-  /// The folders that libpam searches for services, in its order. The last one is openSUSE's.
+  /// The folders that libpam searches for services, in its order. The last is openSUSE's.
   static let folders = ["/etc/pam.d", "/usr/lib/pam.d", "/usr/etc/pam.d"]
   private static let depthLimit = 16
 
@@ -56,7 +56,7 @@ struct PAMStack {
     return names.filter { !$0.contains(".") && !$0.hasSuffix("~") }.sorted()
   }
 
-  /// The file of a service, or a file that another one includes.
+  /// The file of a service, or a file that another file includes.
   static func path(of name: String, in root: SystemRoot) -> String? {
     if name.hasPrefix("/") { return root.contains(name) ? name : nil }
     return folders.map { $0 + "/" + name }.first { root.contains($0) }

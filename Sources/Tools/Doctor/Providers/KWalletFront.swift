@@ -48,7 +48,7 @@ package struct KWalletFront {
 
   private static let plain = Set("/-_.+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
 
-  /// The files of the bus for a name, the one that counts first.
+  /// The files of the bus for a name, the file that counts first.
   package static func files(for name: String, home: String?) -> [String] {
     ((home.map { ["\($0)/.local/share"] } ?? []) + ["/usr/local/share"]).map { "\($0)/dbus-1/services/\(name).service" }
   }

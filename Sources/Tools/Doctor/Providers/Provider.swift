@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Another program that can keep the session's secrets, and the ways in which it starts to do so.
+/// Another program that can keep the session's secrets, and the ways in which that program starts.
 package struct Provider: Sendable {
   /// A line of the provider's settings that says whether the provider offers secrets.
   package struct Setting: Sendable {

@@ -55,7 +55,7 @@ struct JSONReader {
     return true
   }
 
-  /// The next name in an object, whose value comes next; nil after the last one.
+  /// The next name in an object, whose value comes next; nil after the last name.
   mutating func nextName(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String? {
     guard try hasNext(until: "}", bytes) else { return nil }
     let name = try plain(bytes)

@@ -163,7 +163,7 @@ public struct KeePassExport {
   private static let secondsTo1970: UInt64 = 62_135_596_800
 
   /// A time in seconds since 1970; 0 if the time is invalid. For a database of version 4, keepassxc-cli writes the seconds as eight
-  /// bytes, low ones first, in Base64.
+  /// bytes, the lowest first, in Base64.
   private static func time(_ text: String) -> UInt64 {
     if let seconds = CalendarTime.seconds(text) { return seconds }
     guard let octets = Base64.decode(text), octets.count == 8 else { return 0 }

@@ -14,7 +14,7 @@ struct MarkupReader {
   }
 
   private var at = 0
-  /// The name of an element that one tag opened and closed.
+  /// The name of an element with a single tag, such as `<a/>`.
   private var closed: String?
 
   /// The next event; nil at the end.

@@ -38,7 +38,7 @@ public enum PasswordTable {
   /// The schema of a table's items.
   public static let schema = "org.latchkey.Login"
 
-  /// Columns of those programs that say nothing about a password.
+  /// Columns of the known programs that say nothing about a password.
   private static let ignored: Set<String> = [
     "", "guid", "formactionorigin", "timelastused", "favorite", "type", "reprompt", "collections", "icon",
   ]
@@ -89,7 +89,7 @@ public enum PasswordTable {
     /// How many columns the header has, and how many up to the last column with a name.
     var count = 0
     var named = 0
-    /// The columns before the first one that can hold a secret, even if a value moved to another column.
+    /// The columns before the first column that can hold a secret, even if a value moved to another column.
     var open: [Column: Int] = [:]
   }
 
@@ -97,7 +97,7 @@ public enum PasswordTable {
   ///
   /// - Parameters:
   ///   - bytes: the file.
-  ///   - named: columns with other names than in those programs.
+  ///   - named: columns with other names than the known programs use.
   /// - Throws: `unknownFormat` if the first row names no password; `noColumn` if it does not name one of `named`; `openQuote`
   ///   if it has such a value.
   public static func read(

@@ -46,7 +46,7 @@ public final class AccessLog {
     return accessibility.metadataTier == .session || accessibility == .always
   }
 
-  /// Notes an event in memory; ``write()`` writes it later. While it cannot write, a few entries are kept, and further ones are
+  /// Notes an event in memory; ``write()`` writes it later. While it cannot write, a few entries are kept, and further entries are
   /// only counted.
   public func add(_ event: AccessEvent) {
     // Notes many events at once, for example when a client ends that asked for many items. No event is lost only because there

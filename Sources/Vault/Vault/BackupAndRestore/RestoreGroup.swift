@@ -18,7 +18,7 @@ final class RestoreGroup {
     let uuid: [UInt8]
     let created: UInt64
     let accessibility: AccessibilityClass
-    /// The item's key; every write gives the item another one.
+    /// The item's key; every write gives the item another key.
     let itemKey: [UInt8]
     /// The fingerprint of the item's secret; nil if the secret cannot be read.
     let tag: [UInt8]?

@@ -36,7 +36,7 @@ public enum CollectionName {
     isPossible(name) && name != session && number(of: name) == nil && !taken.contains(name)
   }
 
-  /// The name of a new collection with that label: the label, or else the label with the first number that makes it another one.
+  /// The name of a new collection with that label: the label, or the label with the first number that makes a new name.
   static func derived(from label: String, besides taken: Set<String>) -> String {
     let identifier = identifier(label)
     var (name, number) = (escaped(identifier), 0)

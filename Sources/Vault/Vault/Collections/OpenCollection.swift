@@ -59,8 +59,8 @@ final class OpenCollection {
   /// The collection's tier keys C of every key epoch that is needed, newest first.
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
-  /// Opens every class by the tier keys of the key epoch `epoch` and of former epochs, and takes these keys over. If a class
-  /// does not open, the present keys stay: the new ones may not be the vault's.
+  /// Opens every class by the tier keys of the key epoch `epoch` and of former epochs, and takes these keys over. If a class does
+  /// not open, the present keys stay: the new keys may not be the vault's.
   ///
   /// - Parameter lacksFormer: whether the collection has keys of former epochs that `former` lacks.
   func take(

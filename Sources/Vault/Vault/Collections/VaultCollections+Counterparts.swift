@@ -1,6 +1,6 @@
 import LatchkeyBackup
 
-// Matches the collections of a backup with those of the vault.
+// Matches the collections of a backup with the vault's collections.
 extension VaultCollections {
   private enum Mark: CaseIterable {
     case uuid, purpose, label

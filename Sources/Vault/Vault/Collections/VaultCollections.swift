@@ -155,7 +155,7 @@ public final class VaultCollections {
     for (collection, classes) in zip(open, made) { collection.adopt(classes) }
   }
 
-  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(_:)`` says whether a client may do that.
+  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(_:)`` says whether a client may delete.
   public func delete(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     // The locks of the collection's items are forgotten with the items, so generations must lose these items: nothing else would
@@ -245,7 +245,7 @@ public final class VaultCollections {
     return true
   }
 
-  /// Gives a collection a passphrase, or replaces the one that it has. The collection's class keys are wrapped anew, so that the
+  /// Gives a collection a passphrase, or replaces the present passphrase. The collection's class keys are wrapped anew, so that the
   /// login alone opens no class key any more.
   ///
   /// - Throws: ``VaultError/isLocked`` unless the collection and the session are unlocked; ``VaultError/otherDevice`` if it has

@@ -46,7 +46,7 @@ extension Vault {
     if let problem = database.problem { throw problem }
   }
 
-  /// Moves everything from the log into the file, and closes it. Closing the connection alone would do that as well, but would not
+  /// Moves everything from the log into the file, and closes it. Closing the connection alone would also do that, but would not
   /// report a failure.
   private func finishDraft() throws(VaultError) {
     try database.store?.emptyLog()

@@ -41,7 +41,7 @@ public final class VaultDevice {
   /// Whether an unlock left something out that ``Vault/meetDevice()`` does, or opens less than it could.
   var isLacking: Bool { isMissing || (state.isUnsettled && keys.isUnlocked) }
 
-  /// Forgets the work that was left out: an unlock begins, which does that work, or the database was closed.
+  /// Forgets the work that was left out: an unlock begins and will do that work, or the database was closed.
   func begin() { state.isUnsettled = false }
 
   // MARK: - items of others

@@ -93,7 +93,7 @@ struct DatabaseExchange {
       try folder.remove([KeybagFile.database + "-wal"])
       try folder.replace(KeybagFile.database, by: healed)
     } catch {
-      // After an exchange that is not on the disk yet, the next opening of the vault does it again.
+      // After an exchange that is not on the disk yet, the next opening of the vault repeats the exchange.
       guard folder.contains(healed) else { return }
       try? putBack(folder)
       throw error

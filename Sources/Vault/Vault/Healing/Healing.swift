@@ -28,8 +28,7 @@ public struct Healing: Equatable, Sendable {
   public internal(set) var lostNumbers: [Int64] = []
   /// How many items are lost.
   public var lost: Int64 { Int64(lostNumbers.count) }
-  /// Whether the count is exact. If not, items that were stored since the generation may be missing, and deleted ones may be
-  /// back.
+  /// Whether the count is exact. If not, items that were stored since the generation may be missing, and deleted items may be back.
   public internal(set) var isCounted = true
   /// The present name of the damaged file; nil if there was none.
   public internal(set) var aside: String?

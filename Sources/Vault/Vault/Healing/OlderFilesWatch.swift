@@ -3,8 +3,8 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell, because older
-/// copies of all files agree with each other. So the device key service remembers their generations.
+/// Whether the vault's files are the files that were open here last, or older copies. The files cannot tell, because older copies
+/// of all files agree with each other. So the device key service remembers their generations.
 public final class OlderFilesWatch {
   private struct State {
     /// The files of which an older copy was found.
@@ -62,7 +62,7 @@ public final class OlderFilesWatch {
   /// programs call the starting daemon.
   private static let noteTries = 5
 
-  /// Asks for the remembered generations of the vault, and notes the present ones. Never delays an unlock.
+  /// Asks for the remembered generations of the vault, and notes the present generations. Never delays an unlock.
   ///
   /// The database's generation grows only after an answer. If it grew earlier, an older copy, opened while the service is silent,
   /// would reach the remembered generation unseen.

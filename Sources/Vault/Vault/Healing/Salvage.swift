@@ -225,7 +225,7 @@ struct Salvage {
     return (all(collections).union(aliases), all(classKeys))
   }
 
-  /// The rows of a small table that can be read, and whether those are all.
+  /// The rows of a small table that can be read, and whether all rows can be read.
   func rows<Row>(_ read: (Store) throws(VaultError) -> [Row]) -> (found: [Row], isWhole: Bool) {
     store.skipped = false
     let found = try? read(store)

@@ -68,8 +68,8 @@ public final class VaultHealing {
     state.problem = nil
   }
 
-  /// The files that were put aside and still exist, damaged ones and another vault's: names in the vault's folder, without the
-  /// logs.
+  /// The files that were put aside and still exist, damaged files and another vault's files: names in the vault's folder, without
+  /// the logs.
   public var filesAside: [String] {
     guard !place.isMemory, let folder = try? place.folder() else { return [] }
     return ((try? folder.names()) ?? []).filter { name in
@@ -128,8 +128,8 @@ public final class VaultHealing {
     return sizes
   }
 
-  /// A bound for the statements on all generations together, and another one for those on the damaged file, wherever their pages lead.
-  /// A lock of the session and the machine's sleep wait for a healing.
+  /// A bound for all statements on generations together, and another bound for all statements on the damaged file, wherever their
+  /// pages lead. A lock of the session and the machine's sleep wait for a healing.
   private func budget() -> WorkBudget {
     WorkBudget(forFilesOf: Int64(sizes.reduce(0) { $0 + min($1, Self.sizeLimit) }))
   }

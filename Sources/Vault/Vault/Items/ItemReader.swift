@@ -290,8 +290,8 @@ public final class ItemReader {
     return false
   }
 
-  /// The item of this number, if it is the one with this uuid; nil if there is no such item. Throws if damage was found, as a
-  /// search does.
+  /// The item of this number, if that item has this uuid; nil if there is no such item. Throws if damage was found, as a search
+  /// does.
   public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
     guard let row = try row(id), row.uuid == uuid else {
       _ = try database.writable()
@@ -316,9 +316,9 @@ public final class ItemReader {
     return same.newest.item
   }
 
-  /// The item of the collection that was changed last among those with exactly these attributes, and its twin: the one item
-  /// that differs from it in the implied schema alone (``GenericSchema``). Two clients leave such a pair. If there are more
-  /// items, somebody wanted several, and none is a twin.
+  /// Of the collection's items with exactly these attributes, the item that was changed last. And its twin: the item that differs
+  /// from it only in the implied schema (``GenericSchema``). Two clients leave such a pair. If there are more items, somebody
+  /// wanted several, and none is a twin.
   func same(
     _ attributes: [String: String], in collection: Int64
   ) throws(VaultError) -> (newest: PlacedItem, twin: PlacedItem?)? {
@@ -387,8 +387,8 @@ public final class ItemReader {
     try metadata(try locate(id))?.metadata.requiresFingers ?? false
   }
 
-  /// How the fingers that are enrolled now differ from those that an item remembers; nil for an item that remembers none, or
-  /// whose label cannot be read now.
+  /// How the fingers that are enrolled now differ from the fingers that an item remembers; nil for an item that remembers no
+  /// fingers, or whose label cannot be read now.
   public func changeOfFingers(ofItem id: Int64, to present: FingerSet) throws(VaultError) -> FingerSet.Change? {
     guard let metadata = try metadata(try locate(id))?.metadata, metadata.requiresFingers else { return nil }
     return metadata.fingers?.change(to: present)

@@ -7,7 +7,7 @@ public struct ItemUpdate: Equatable, Sendable {
   public let item: Int64
   /// Another label.
   public let label: String?
-  /// Other attributes, which replace all present ones.
+  /// Other attributes, which replace all present attributes.
   public let attributes: [String: String]?
   /// Another class.
   public let accessibility: AccessibilityClass?

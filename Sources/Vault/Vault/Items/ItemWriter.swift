@@ -70,7 +70,7 @@ public final class ItemWriter {
     return StoredItem(id: id, isNew: true, removed: [])
   }
 
-  /// Replaces an item with the same attributes by a new one.
+  /// Replaces an item with the same attributes by a new item.
   private func replace(
     _ id: Int64, _ new: consuming NewItem, _ named: AccessControl, secret: borrowing SecureBytes,
     removing twins: [Int64], in store: Store
@@ -215,7 +215,7 @@ public final class ItemWriter {
   ///
   /// - Parameters:
   ///   - passphrase: a new passphrase; nil keeps the present one, if the item still needs one.
-  ///   - fingers: those that are enrolled now; nil keeps the remembered ones.
+  ///   - fingers: the fingers that are enrolled now; nil keeps the remembered fingers.
   ///   - granted: the grant for the item's present requirements, without which nothing is weakened.
   public func setAccess(
     ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
@@ -360,7 +360,7 @@ public final class ItemWriter {
   ///
   /// - Parameter items: their numbers, with the uuid that each must have, because another vault has other items of these
   ///   numbers; nil for any.
-  /// - Returns: the numbers of those that existed.
+  /// - Returns: the numbers of the items that existed.
   public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
     // The former versions must be removed too, because the item's explicit lock ends with the item and would no longer protect
     // them.

@@ -125,8 +125,8 @@ struct SealedItem {
     }
   }
 
-  /// Whether an item that was stored while locked was stored by somebody with the collection's tier key C, of this key epoch or
-  /// a former one. A sealed box does not show who made it.
+  /// Whether an item that was stored while locked came from somebody with the collection's tier key C, of this or a former key
+  /// epoch. A sealed box does not show who made it.
   ///
   /// - Throws: ``VaultError/foreignItem(_:)`` if not.
   private func checkLockedTag(flags: UInt32, revision: [UInt8]) throws(VaultError) {

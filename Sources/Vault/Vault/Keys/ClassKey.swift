@@ -11,8 +11,8 @@ final class ClassKey {
   private(set) var metadataKey: HeldKey?
   /// Opens items that were stored while the class was locked. Nil while the class is locked.
   private(set) var privateKey: HeldKey?
-  /// Whether the public key in the row was made by a program with tier key C, and with the secret of the collection's
-  /// passphrase if there is one. Kept as long as those keys are.
+  /// Whether the public key in the row was made by a program with tier key C, and with the secret of the collection's passphrase if
+  /// there is one. Kept as long as these keys.
   private(set) var publicKeyIsGenuine = false
   /// The oldest key epoch by which a part of this class opened; 0 while no part did, or if the class depends on no epoch.
   private(set) var epoch: UInt32 = 0
@@ -94,7 +94,7 @@ final class ClassKey {
     [vault, collection, [accessibility.rawValue], uuid]
   }
 
-  /// Unwraps those keys of the class for which the keys above it are in memory. Keys in memory stay.
+  /// Unwraps the keys of the class, as far as the keys above it are in memory. Keys in memory stay.
   ///
   /// - Parameter all: the keys above the class, of each key epoch that it may depend on, newest first.
   func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
@@ -200,7 +200,7 @@ final class ClassKey {
     }
   }
 
-  /// The row with its keys wrapped under other keys above; nil unless all of those are in memory.
+  /// The row with its keys wrapped under other keys above; nil unless all keys above are in memory.
   func rewrapped(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) -> ClassKeyRow? {
     guard let secretKey, let metadataKey, row.device == nil || row.device == above.share?.row else { return nil }
     let context = ClassKey.context(
@@ -224,7 +224,7 @@ final class ClassKey {
     }
   }
 
-  /// The row of another device's class that has copies under tier key C, with the copies wrapped under another one; nil
+  /// The row of another device's class that has copies under tier key C, with the copies wrapped under another tier key C; nil
   /// without copies.
   func recopied(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) -> ClassKeyRow? {
     guard let secretKey, let metadataKey, row.classKeySession != nil else { return nil }

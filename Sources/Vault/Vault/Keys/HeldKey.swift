@@ -1,7 +1,7 @@
 import LatchkeySodium
 
-/// A key that several parts of the vault refer to. The key is erased when its last holder drops it. To erase a class is to drop
-/// the one reference that is kept for it.
+/// A key that several parts of the vault refer to. The key is erased when its last holder drops it. A class is erased when the one
+/// reference that is kept for it is dropped.
 final class HeldKey {
   let key: Key
 

@@ -29,7 +29,7 @@ struct KeyChain {
     ordinal += 1
   }
 
-  /// Goes on to the collection of that number, without the keys of those before it.
+  /// Goes on to the collection of that number, without the keys of the collections before it.
   mutating func skip(to ordinal: UInt64) throws(SodiumError) {
     while self.ordinal < ordinal { try skip() }
   }

@@ -14,7 +14,7 @@ extension Vault {
   /// Opens a vault without a password.
   ///
   /// - Parameter lockedExplicitly: collections with an explicit lock, which are unlocked too.
-  /// - Throws: ``VaultError/unavailable(_:)`` if the device key is another one, or its service does not answer.
+  /// - Throws: ``VaultError/unavailable(_:)`` if the device key is another key, or its service does not answer.
   public func openByDevice(liftingLocksOf lockedExplicitly: Set<Int64> = []) throws(VaultError) {
     do throws(VaultError) {
       let secret = try device.presentSecret()
@@ -50,7 +50,7 @@ extension Vault {
     return opened
   }
 
-  /// Ends the keybag's first generation: there is a database now, and a missing one will be a loss. No helper does that for such a
+  /// Ends the keybag's first generation: there is a database now, and a missing one will be a loss. No helper ends it for such a
   /// vault, because nobody gave a password. If it fails, the next opening tries again.
   private func confirm(_ opened: borrowing Keybag.Opened, in folder: borrowing Folder) {
     guard opened.keybag.awaitsDatabase, let next = try? opened.confirming(),

@@ -26,8 +26,8 @@ extension Vault {
 
   /// Takes the key over into memory. It must be this vault's: ``recognises(_:)``. Explicit locks of collections stay.
   ///
-  /// The generations of keybag and database are compared with the remembered ones, but not noted: only this key of the keybag is
-  /// known to be genuine.
+  /// The generations of keybag and database are compared with the remembered generations, but not noted: only this key of the
+  /// keybag is known to be genuine.
   public func unlock(_ session: borrowing SessionKey) throws(VaultError) {
     try check(session)
     // ``recognises(_:)`` read the keybag again, so the key must be of the epoch that the keybag now names as the newest.

@@ -40,7 +40,7 @@ extension Vault {
   /// - Parameters:
   ///   - former: the keys of former key epochs that the keybag still has, oldest first. If everything is unlocked, a rotation
   ///     begins or continues here: the keys that depend on former epochs move to the newest one.
-  ///   - liftingLocks: whether explicit locks of collections end. A login does that; an unlock of the screen does not.
+  ///   - liftingLocks: whether explicit locks of collections end. A login unlocks in this way; an unlock of the screen does not.
   ///   - lockedExplicitly: the collections whose locks end; nil for all.
   ///   - mayCreate: whether a missing database is made. True only right after the keybag's creation.
   public func unlock(

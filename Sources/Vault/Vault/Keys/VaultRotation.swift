@@ -8,7 +8,7 @@ public struct RotationProgress: Equatable, Sendable {
   public var left: Int64 = 0
   /// Items of locked collections, which follow when their collections are unlocked.
   public var closed: Int64 = 0
-  /// Items of other devices, which follow on those devices.
+  /// Items of other devices, which the rotation reaches on those devices.
   public var otherDevice: Int64 = 0
   /// Items that somebody else put into the vault. They are never opened, so their keys are never wrapped anew.
   public var quarantined: Int64 = 0
@@ -147,7 +147,7 @@ public final class VaultRotation {
     try forgetFormerKeys()
   }
 
-  /// Notes which collections need only the newest tier keys, because nothing in them depends on former ones any more.
+  /// Notes which collections need only the newest tier keys, because nothing in them depends on former keys any more.
   private func forgetFormerKeys() throws(VaultError) {
     for collection in keys.collections where collection.row.epoch < UInt64(epoch) {
       let needsFormer = try database.reading { store throws(VaultError) in

@@ -18,9 +18,9 @@ public struct TextPage: Equatable, Sendable {
 
 /// Finds items by words in their labels and in the values of their attributes, for a person who types them.
 ///
-/// A search goes through a collection from its newest item to its oldest, in steps of a few milliseconds each. As items keep their
-/// numbers, and new ones have higher ones, a change between two steps neither hides an item nor shows one twice. A step remembers
-/// the letters of each item that it opens (``TextIndex``, 33 bytes an item), so the next word opens few items.
+/// A search goes through a collection from its newest item to its oldest, in steps of a few milliseconds each. Items keep their
+/// numbers, and new items get higher numbers. So a change between two steps neither hides an item nor shows it twice. A step
+/// remembers the letters of each item that it opens (``TextIndex``, 33 bytes an item), so the next word opens few items.
 public final class TextSearch {
   /// The words of a search. An item is found if each word occurs in it.
   public struct Words {

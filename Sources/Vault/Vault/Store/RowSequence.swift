@@ -18,7 +18,7 @@ struct RowSequence {
   enum Place {
     /// The row comes after all rows before it.
     case next
-    /// The row belongs among the earlier rows, but is none of these.
+    /// The row belongs between two earlier rows.
     case earlier
     /// The row is one of the earlier rows.
     case repeated

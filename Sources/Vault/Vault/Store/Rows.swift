@@ -148,7 +148,7 @@ struct ItemRow: CheckedRow {
   /// The item's requirements beside its keys (``ItemAccess``); nil without requirements.
   var access: [UInt8]?
   var secret: [UInt8]
-  /// The attributes' tokens, 16 bytes each, sorted. The last one is the token of the whole set.
+  /// The attributes' tokens, 16 bytes each, sorted. The last token stands for the whole set.
   var tokens: [UInt8]
 
   var content: [UInt8] {

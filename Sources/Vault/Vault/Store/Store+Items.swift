@@ -196,8 +196,8 @@ extension Store {
     return found.map(\.item)
   }
 
-  /// Refuses an entry of an index that SQLite returned for another one. SQLite believes an index's order: in an index that is out of
-  /// order, a search can end at another entry, and SQLite returns that. So every reader by an index compares the entry.
+  /// Refuses an entry of an index that SQLite returned for another entry. SQLite believes an index's order: in an index that is out
+  /// of order, a search can end at another entry, and SQLite returns that. So readers by an index compare each entry.
   func require(_ isRight: Bool) throws(VaultError) {
     guard isRight else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
   }
@@ -234,7 +234,7 @@ extension Store {
     return rows
   }
 
-  /// Up to `limit` items whose keys depend on the class key `classKey`, but not those that are quarantined.
+  /// Up to `limit` items whose keys depend on the class key `classKey`, but no quarantined items.
   func items(classKey: Int64, limit: Int) throws(VaultError) -> [Int64] {
     try numbers(
       "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?", end: .rising
@@ -248,7 +248,7 @@ extension Store {
     }.isEmpty
   }
 
-  /// How many items depend on the class key `classKey`, those that are quarantined, or those that are not.
+  /// How many items depend on the class key `classKey`: either quarantined items, or all others.
   func count(classKey: Int64, quarantined: Bool) throws(VaultError) -> Int64 {
     try numbers("SELECT count(*) FROM item WHERE class_key = ? AND (form = 2) = ?") { s throws(SQLiteError) in
       try s.bind(1, classKey).bind(2, quarantined ? 1 : 0)

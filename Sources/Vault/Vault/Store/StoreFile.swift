@@ -60,7 +60,7 @@ enum StoreFile {
     }
   }
 
-  /// The first bytes of a database file, with zeros for those that a shorter file lacks.
+  /// The first bytes of a database file, with zeros for the bytes that a shorter file lacks.
   static func header(of name: String, in folder: borrowing Folder) throws(PosixError) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 100)
     _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// The end of some items in every generation: those that a user named, or those that are better protected now. First all
+/// The end of some items in every generation: items that a user named, or items that are better protected now. First all
 /// generations are looked through. Then each generation with such an item is copied without the item, and the copy replaces it in
 /// one step. Then the former file is overwritten. After an interruption a generation is as it was, or without these items.
 ///
@@ -29,7 +29,7 @@ public final class HistoryForgetting {
   private let vault: [UInt8]
   /// The given items, by their uuids. At the end no generation has them.
   let given: Set<[UInt8]>
-  /// These, and those that the walks found so far. A generation that was looked through before may still have a found one.
+  /// The given items, and those that the walks found. A generation that was looked through before may still have a found one.
   private(set) var items: Set<[UInt8]>
   /// Whether all items of the vault could be compared.
   private(set) var hasComparedAll = true

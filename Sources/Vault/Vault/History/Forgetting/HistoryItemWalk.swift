@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// A walk along the rows of a generation for the items that must go: those that are named, and those that the vault protects
-/// better. It looks at every row, so a damaged index hides no item. It needs no key.
+/// A walk along the rows of a generation for the items that must go: the named items, and items that the vault protects better. It
+/// looks at every row, so a damaged index hides no item. It needs no key.
 struct HistoryItemWalk {
   let store: Store
   private let items: Set<[UInt8]>

@@ -54,8 +54,8 @@ public final class History: TighteningObserver {
   private var loosening: HistoryForgetting?
   /// When that removal last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
-  /// The removal that a user asked for and that is under way. Two removals at once would undo each other, so this one waits for
-  /// the other.
+  /// The removal that a user asked for and that is under way. Two removals at once would undo each other, so the second removal
+  /// waits for the first.
   private weak var asked: HistoryForgetting?
   /// Whether the files of a process that ended in the middle are gone.
   private var isTidy = false
@@ -209,8 +209,8 @@ public final class History: TighteningObserver {
 
   // MARK: - work
 
-  /// Asks for a generation now. ``isWanted`` ends when it is made, when nothing changed since the last one, and when it cannot be
-  /// made: ``problem`` says why.
+  /// Asks for a generation now. ``isWanted`` ends when a generation was made, when nothing changed since the last generation, and
+  /// when none can be made: ``problem`` says why.
   public func want() {
     // The copy under way shows an earlier moment.
     rest()
@@ -381,7 +381,7 @@ public final class History: TighteningObserver {
     }
     let present = generations
     if mayMake, policy.isOn, present.contains(where: { $0.epoch < epoch }) {
-      // A generation of the newest epoch already exists if the former ones could not be removed.
+      // A generation of the newest epoch already exists if the former generations could not be removed.
       let hasNewer = present.first.map { $0.epoch >= epoch } ?? false
       if hasNewer { try removeGenerations(before: epoch) } else { try beginCopy(store) }
       return true

@@ -15,7 +15,7 @@ extension History {
   /// The generations below a number, the newest first. Each is opened, so their number is limited, and so is the time.
   ///
   /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
-  /// - Returns: these, and whether there are older ones.
+  /// - Returns: the generations, and whether there are older generations.
   public func entries(
     below number: UInt32 = .max, limit: Int = .max, for time: Int? = nil
   ) throws(VaultError) -> (entries: [HistoryEntry], hasMore: Bool) {

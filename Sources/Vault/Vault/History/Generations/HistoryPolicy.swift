@@ -1,6 +1,6 @@
 /// How many generations of a vault are kept, and for how long.
 public struct HistoryPolicy: Equatable, Sendable {
-  /// Whether generations are kept. If not, existing ones are removed.
+  /// Whether generations are kept. If not, existing generations are removed.
   public var isOn = true
   /// For how many hours the last generation of the hour is kept; likewise for days and weeks. Only hours, days and weeks
   /// that have a generation count, the newest first.

@@ -4,8 +4,8 @@ import LatchkeyClassRules
 public enum HistorySelection: Sendable {
   /// Everything in the generation.
   case everything
-  /// The items of the collections with this label in the generation, or with this number. For a deleted collection, the number
-  /// is the one in the generation.
+  /// The items of the collections with this label in the generation, or with this number. For a deleted collection, the number is
+  /// the number in the generation.
   case collection(String, id: Int64? = nil)
   /// The items that have all these attributes in the generation.
   case attributes([String: String])

@@ -11,7 +11,7 @@ struct HistoryThinning {
 
   private static let (hour, day, week): (UInt64, UInt64, UInt64) = (3600, 24 * 3600, 7 * 24 * 3600)
 
-  /// The generations that go, of all existing ones.
+  /// The generations to remove, of all existing generations.
   ///
   /// - Parameter expiring: how many generations may be removed for their age alone.
   func removals(of generations: [PastGeneration], expiring: Int) -> [PastGeneration] {

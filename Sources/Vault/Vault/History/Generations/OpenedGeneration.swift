@@ -22,7 +22,7 @@ struct OpenedGeneration {
   private let vault: Vault
   private let collections: [Int64: CollectionRow]
   private let classes: [Int64: ClassKeyRow]
-  /// The collections of the vault that correspond to those of the generation, by their numbers in the generation.
+  /// The collections of the vault that correspond to the generation's collections, by their numbers in the generation.
   private let homes: [Int64: OpenCollection]
   /// The collections that the vault does not have any more.
   private let deleted: [Int64: DeletedCollection]

@@ -11,8 +11,8 @@ extension Vault {
   /// Whether ``keepHistory()`` has anything to do now.
   public var hasHistoryWork: Bool { history.hasWork(epoch: rotation.epoch, mayMake: mayKeepGeneration) }
 
-  /// Does a small piece of the work on generations. It makes a generation if the last one is an hour old and something changed
-  /// since. It removes generations that are too many or too old, and those from before the last rotation.
+  /// Does a small piece of the work on generations. It makes a generation if the last generation is an hour old and something
+  /// changed since. It removes generations that are too many or too old, and generations from before the last rotation.
   ///
   /// A failure costs only a generation.
   ///

@@ -42,7 +42,7 @@ struct CollectionRevival {
       epoch: keys.epoch, unlocked: keys.unlocked, session: keys.session, share: share, passphrase: nil)
     var classes: [ClassKeyRow] = []
     for key in past.classes {
-      // Class keys of another device stay behind with their items, except those that have a copy for every device.
+      // Class keys of another device stay behind with their items, except class keys with a copy for every device.
       if let next = try key.rewrapped(vault: id, collection: uuid, above: above) {
         classes.append(next)
       } else if let next = try key.recopied(vault: id, collection: uuid, above: above) {

@@ -47,7 +47,7 @@ enum DeletedCollection {
     }
     let collection = try OpenCollection(row, classes: usable)
     try collection.take(keys, share: vault.keys.share, vault: id)
-    // The number of a class key distinguishes later keys of a class from former ones.
+    // The number of a class key distinguishes later keys of a class from earlier keys.
     let isOpen = collection.classes.contains { $0.row.accessibility == .whenUnlocked && $0.secretKey != nil }
     self = isOpen ? .open(collection) : .gone
   }

@@ -8,7 +8,7 @@ import LatchkeySodium
 /// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
 /// A row comes back unchanged, with its requirements, so no secret is decrypted. An item is sealed anew only if it replaces another
-/// one, or gets a stricter class.
+/// item, or gets a stricter class.
 public final class HistoryRestore {
   /// The row to write.
   private struct Draft {
