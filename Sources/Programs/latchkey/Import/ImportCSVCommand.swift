@@ -18,7 +18,7 @@ struct ImportCSVCommand: ParsableCommand {
   @OptionGroup var choice: ImportChoice
   @Option(
     help: ArgumentHelp(
-      translated("What a column is called: \(Self.kinds). May be repeated."), valueName: "what=name"))
+      translated("What a column is called: \(Self.kinds). May be repeated."), valueName: "kind=name"))
   var column: [String] = []
   @Argument(
     help: ArgumentHelp(translated("The exported file, or '-' for standard input."), valueName: "file"),
