@@ -192,7 +192,7 @@ struct DeletedCollectionTests {
     _ = try vault.bringBack(from: made.number)
     try home.unlock(vault)
     let forged = try vault.bringBack(from: made.number)
-    #expect(forged.report.left == 1 && forged.report.lines[0].why.contains("the keys of that are gone"))
+    #expect(forged.report.left == 1 && forged.report.lines[0].why.contains("the collection's keys are gone"))
     #expect(vault.collections.ids == [1])
   }
 
@@ -238,7 +238,7 @@ struct DeletedCollectionTests {
       #expect(outcome.report.added == 0 && outcome.report.left == 5)
       try home.unlock(vault, keys)
     }
-    #expect(try vault.bringBack(from: 1).report.lines.contains { $0.why.contains("the keys of that are gone") })
+    #expect(try vault.bringBack(from: 1).report.lines.contains { $0.why.contains("the collection's keys are gone") })
     #expect(vault.collections.ids == [1])
   }
 
