@@ -93,7 +93,7 @@ def test_without_its_service_a_vault_makes_no_key_of_its_own(session, service):
     (session.root / "device.sock").unlink()
     begin(session)
     state, reasons = device(session)
-    assert state == "unavailable" and "it is not there" in reasons[0]
+    assert state == "unavailable" and "it is missing" in reasons[0]
     assert "cannot be used now" in session.run("latchkey", "status").stdout
     assert not (session.vault / "device.key").exists()
     assert readable(session) == {FREE}

@@ -101,7 +101,7 @@ def test_a_forgotten_passphrase_deletes_no_item_that_was_locked_by_itself(privat
     lock(private)
     delete = ("collection", "delete", "--yes", "--stdin", "--forgotten-passphrase", "Private")
     said = latchkey(private, *delete, code=FAILED, input=f"{private.password}\n")
-    assert "an item in it was locked by itself" in said and "latchkey unlock" in said
+    assert "an item in it was locked explicitly" in said and "latchkey unlock" in said
     assert labels(private) == {"login": "Login", "Private": "Private"}
     latchkey(private, "unlock", "--stdin", input=f"{private.password}\n")
     assert "Deleted the collection 'Private'" in latchkey(private, *delete, input=f"{private.password}\n")
