@@ -82,6 +82,16 @@ struct TextSearchTests {
     #expect(try found("bank").items == [])
   }
 
+  @Test("A text search takes an item's number below 1 for damage", arguments: [[], ["mail"]])
+  func negative(_ words: [String]) throws {
+    let made = try add(2)
+    try vault.database.ready().database.execute(
+      "PRAGMA foreign_keys = OFF; UPDATE item SET id = -5 WHERE id = \(made[0])")
+    #expect(throws: VaultError.self) {
+      _ = try vault.texts.step(TextSearch.Words(words), in: 1, from: 0, limit: 1000)
+    }
+  }
+
   @Test("A text search says how many items have unreadable labels, and a lock erases the texts that it knew")
   func locked() throws {
     _ = try add(1)

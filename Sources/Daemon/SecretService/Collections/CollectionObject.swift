@@ -64,7 +64,7 @@ final class CollectionObject {
 
   private func number(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     guard case .vault(let id) = try tree.collection(at: path) else { return out.appendUInt64(0) }
-    out.appendUInt64(UInt64(id))
+    out.appendUInt64(UInt64(clamping: id))
   }
 
   private func info(_ path: String) throws(BusError) -> CollectionInfo {

@@ -38,8 +38,8 @@ final class CollectionSearch {
     searching.insert(call.sender)
     clients.watch(call.sender)
     call.reply { out in
-      out.appendArray("t", of: page.items) { $0.appendUInt64(UInt64($1)) }
-      out.appendUInt64(UInt64(page.next))
+      out.appendArray("t", of: page.items) { $0.appendUInt64(UInt64(clamping: $1)) }
+      out.appendUInt64(UInt64(clamping: page.next))
       out.appendUInt32(UInt32(page.unread))
     }
   }

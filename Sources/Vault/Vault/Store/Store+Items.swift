@@ -189,8 +189,9 @@ extension Store {
       (item: $0.integer(0), collection: $0.integer(1))
     }
     var last = id
+    // SQLite counts from 1. A number below that is not ours, and is damage.
     for entry in found {
-      try require(entry.collection == collection && entry.item < last)
+      try require(entry.collection == collection && 0 < entry.item && entry.item < last)
       last = entry.item
     }
     return found.map(\.item)
