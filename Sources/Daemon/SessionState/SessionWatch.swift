@@ -243,8 +243,8 @@ public final class SessionWatch {
     guard !hasEnded else { return completion(SessionWatch.ended) }
     guard let logind else { return completion(.refused(.session(.notStarted))) }
     let arrival = Arrival(locks: machine.locks, claim, decide, completion)
-    // Nothing delays the sleep any more.
-    guard !machine.isGoingToSleep else { return settle(arrival) }
+    // Nothing delays the sleep any more. Keys of a session that has ended are refused and erased at once.
+    guard !machine.isGoingToSleep, !machine.hasEnded(claim) else { return settle(arrival) }
     arrivals.append(arrival)
     preparation { [weak self, weak arrival] in
       arrival?.isPrepared = true
