@@ -44,6 +44,15 @@ struct ProtectorNewsTests {
     #expect(told.protectors.last == "-security-key")
   }
 
+  @Test("a keybag that is gone for a moment hides no news")
+  func gone() throws {
+    let present = home.keybag
+    for file in ["keybag", "keybag.copy"] { home.remove(file) }
+    vault.refresh()
+    put(try adding("blue", to: present))
+    #expect(told.protectors == ["+security-key"])
+  }
+
   @Test("another name, new keys and the vault's start are no news, and a finger's key in memory is")
   func same() throws {
     let finger = try Home.open(try adding("blue", to: home.keybag)).settingFinger(mayBeInMemory: false)

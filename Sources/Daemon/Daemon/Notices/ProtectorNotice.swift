@@ -20,30 +20,33 @@ final class ProtectorNotice {
 
   /// Shows the notification: the vault is unlocked, and no locker is up.
   func tell() {
-    guard let newest = news.last, !notification.isWaiting else { return }
+    let kinds = Protector.Kind.allCases.filter(news.contains)
+    guard let first = kinds.first, !notification.isWaiting else { return }
     let count = news.count
-    notification.show(Self.message(newest)) { [weak self] in self?.news.removeFirst(count) }
+    notification.show(Self.message(first, kinds.dropFirst())) { [weak self] in self?.news.removeFirst(count) }
   }
 
   /// Holds the notification back, perhaps until later.
   func hold() { notification.withdraw() }
 
-  /// The text names no security key, because others may look at the screen.
-  private static func message(_ kind: Protector.Kind) -> DesktopNotification.Message {
-    let title =
-      switch kind {
-      case .recoveryCode: translated("A recovery code unlocks your vault now")
-      case .securityKey: translated("One more security key unlocks your vault now")
-      case .finger: translated("A finger at the locked screen unlocks your vault now")
-      case .session: translated("Logins without a password unlock a part of your vault now")
-      case .password, .device: translated("Something else unlocks your vault now")
-      }
+  /// The message names each kind that was added, and no security key, because others may look at the screen.
+  private static func message(_ first: Protector.Kind, _ others: ArraySlice<Protector.Kind>) -> DesktopNotification.Message {
+    let advice = translated(
+      """
+      'latchkey protector list' shows all ways. If you did not add this one, change your login password, and remove it with \
+      'latchkey protector remove'.
+      """)
     return DesktopNotification.Message(
-      title: title,
-      text: translated(
-        """
-        'latchkey protector list' shows all ways. If you did not add this one, change your login password, and remove it with \
-        'latchkey protector remove'.
-        """), page: "unlocking")
+      title: title(first), text: (others.map(title) + [advice]).joined(separator: "\n"), page: "unlocking")
+  }
+
+  private static func title(_ kind: Protector.Kind) -> String {
+    switch kind {
+    case .recoveryCode: translated("A recovery code unlocks your vault now")
+    case .securityKey: translated("One more security key unlocks your vault now")
+    case .finger: translated("A finger at the locked screen unlocks your vault now")
+    case .session: translated("Logins without a password unlock a part of your vault now")
+    case .password, .device: translated("Something else unlocks your vault now")
+    }
   }
 }

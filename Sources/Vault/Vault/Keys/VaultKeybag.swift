@@ -37,6 +37,8 @@ final class VaultKeybag {
   private var state = State.missing {
     didSet { keys.loginHasPassword = !isPasswordless }
   }
+  /// The newest keybag of this vault that was read, also while there is none that can be used.
+  private var known: Keybag?
   /// The healing of the keybag; nil after the end of the session in which it was announced.
   private(set) var healing: KeybagHealing?
 
@@ -54,7 +56,7 @@ final class VaultKeybag {
   var isPasswordless: Bool { keybag?.isPasswordless ?? false }
 
   /// Forgets everything about the file, like a new object.
-  func forget() { (state, healing) = (.missing, nil) }
+  func forget() { (state, known, healing) = (.missing, nil, nil) }
 
   /// Forgets the report of a healing.
   func forgetHealing() { healing = nil }
@@ -84,13 +86,13 @@ final class VaultKeybag {
       state = keybag.map { .replaced($0, problem: problem) } ?? .unusable(problem)
       return false
     }
-    let former = keybag
     state = .present(found)
     if let store = database.store, found.vault != store.vault {
       state = .unusable(.keybag(.otherDatabase))
-    } else if let former, former.vault == found.vault {
-      tellChange(from: former, to: found)
+      return true
     }
+    if let known, known.vault == found.vault { tellChange(from: known, to: found) }
+    known = found
     return true
   }
 
