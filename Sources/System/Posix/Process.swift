@@ -5,9 +5,14 @@ import Glibc
 public enum Process {
   /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` preserves this.
   public static func forbidInspection() throws(PosixError) {
+    try forbidCoreDumps()
+    guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// No core dump, of this process or of programs that it starts.
+  public static func forbidCoreDumps() throws(PosixError) {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     guard setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else { throw PosixError("setrlimit") }
-    guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
   }
 
   /// Starts no other program from now on, gains no right, and stays within these bounds.

@@ -39,6 +39,8 @@ final class AppWindow {
 
   init(of application: Application) throws(PosixError) {
     self.application = application
+    // Before the first label is read. The rest of forbidInspection comes after the toolkit's start.
+    try Process.forbidCoreDumps()
     // The vault is read while GTK makes the window. Nothing is heard before the window is complete: this thread hears it later.
     reader.start(listener: OnMainThread { [holder] in holder.hear($0) })
     reader.perform({ link throws(Problem) in try FirstLook(link) }) { [holder] in holder.look($0) }
