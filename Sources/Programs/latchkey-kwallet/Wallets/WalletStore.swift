@@ -1,6 +1,5 @@
 import LatchkeyForeignKeyrings
 import LatchkeySecretClient
-import LatchkeySodium
 import LatchkeySystemd
 
 /// The wallets in the vault, in the layout of KDE's own proxy to the Secret Service (docs/user/kde.md). A wallet is a collection. An

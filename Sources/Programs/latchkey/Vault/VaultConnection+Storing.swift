@@ -1,7 +1,6 @@
 import LatchkeyClassRules
 import LatchkeyGettext
 import LatchkeySecretClient
-import LatchkeySodium
 import LatchkeySystemd
 
 /// New items and collections.
