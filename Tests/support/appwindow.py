@@ -55,9 +55,12 @@ def said(node):
     names = [node.get_name()] + [text(node.get_child_at_index(index)) for index in range(node.get_child_count())]
     return names
 
+# AT-SPI 2.53 renamed the role.
+BUTTONS = ("push button", "button", "toggle button")
+
 def press(name):
     # The first one: a question of libadwaita's has the same buttons once more, for a narrow window.
-    found = [node for node in roots() if node.get_role_name() in ("push button", "toggle button") and name in said(node)
+    found = [node for node in roots() if node.get_role_name() in BUTTONS and name in said(node)
              and node.get_state_set().contains(Atspi.StateType.SENSITIVE)]
     return bool(found) and found[0].get_action_iface().do_action(0)
 
@@ -73,7 +76,7 @@ def centre(name, role=None):
 
 def nameless():
     # What a person can use and a screen reader has no name for.
-    roles = ("push button", "toggle button", "list item", "text", "entry", "combo box", "password text")
+    roles = (*BUTTONS, "list item", "text", "entry", "combo box", "password text")
     return [[node.get_role_name(), text(node)] for node in roots()
             if node.get_role_name() in roles and not (node.get_name() or text(node))]
 
@@ -87,34 +90,17 @@ for line in sys.stdin:
 """
 
 
-class AppWindow:
-    """The window's program, and a reader of its windows."""
+class ReadWindow:
+    """A reader of the program's windows, on the bus of any session."""
 
-    def __init__(self, session, display, *words, first=None, program=None, **variables):
-        self.session, self._display = session, display
-        # The session's bus starts no other service than the accessibility bus.
-        session.offer("org.a11y.Bus", Path("/usr/share/dbus-1/services/org.a11y.Bus.service").read_text())
-        self.log = session.root / "app.log"
-        # This renderer needs no graphics hardware.
-        environment = {"GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GDK_BACKEND": "x11", **variables}
-        with open(self.log, "wb") as log:
-            self.program = session.start(
-                program or session.stage / "usr/bin/latchkey-app", *words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=session.environment | environment)
-        self._reader = session.start(
+    def __init__(self, start):
+        """`start` starts a command in the session, and takes the options of Popen."""
+        self._reader = start(
             "/usr/bin/python3", "-c", READER, str(round(seconds(10) * 1000)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if first:
-            # The bus starts the program, and calls the program's action.
-            action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", first, "[]", "{}"]
-            wait_until(lambda: session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action).returncode == 0, "the action")
-        found = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "latchkey", check=True)
-        self.window = found.stdout.split()[0]
-        session.run("xdotool", "windowsize", "--sync", self.window, "1100", "800", check=True)
 
     def close(self):
-        for process in (self._reader, self.program):
-            process.terminate()
-            process.wait(seconds(10))
+        self._reader.terminate()
+        self._reader.wait(seconds(10))
 
     def ask(self, *question):
         self._reader.stdin.write(json.dumps(question) + "\n")
@@ -140,6 +126,35 @@ class AppWindow:
     def press(self, name):
         """Presses a button by its name."""
         wait_until(lambda: self.ask("press", name), f"the button {name!r}")
+
+
+class AppWindow(ReadWindow):
+    """The program on an X server, and a reader of its windows."""
+
+    def __init__(self, session, display, *words, first=None, program=None, **variables):
+        self.session, self._display = session, display
+        # The session's bus starts no other service than the accessibility bus.
+        session.offer("org.a11y.Bus", Path("/usr/share/dbus-1/services/org.a11y.Bus.service").read_text())
+        self.log = session.root / "app.log"
+        # This renderer needs no graphics hardware.
+        environment = {"GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GDK_BACKEND": "x11", **variables}
+        with open(self.log, "wb") as log:
+            self.program = session.start(
+                program or session.stage / "usr/bin/latchkey-app", *words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=session.environment | environment)
+        super().__init__(session.start)
+        if first:
+            # The bus starts the program, and calls the program's action.
+            action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", first, "[]", "{}"]
+            wait_until(lambda: session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action).returncode == 0, "the action")
+        found = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "latchkey", check=True)
+        self.window = found.stdout.split()[0]
+        session.run("xdotool", "windowsize", "--sync", self.window, "1100", "800", check=True)
+
+    def close(self):
+        super().close()
+        self.program.terminate()
+        self.program.wait(seconds(10))
 
     def click(self, name, role=None):
         """Clicks with the mouse, after the button has stopped moving."""

@@ -28,7 +28,7 @@ enum PageName: String, CaseIterable {
     case .yesterday: "document-open-recent-symbolic"
     case .movingIn: "folder-download-symbolic"
     case .unlocking: "dialog-password-symbolic"
-    case .health: "emblem-ok-symbolic"
+    case .health: "object-select-symbolic"
     case .whoAsked: "view-list-symbolic"
     }
   }

@@ -70,7 +70,7 @@ final class HealthPage: CommandPage {
       if let same { toFix[same].merge(one) } else { toFix.append(one) }
     }
     for one in toFix { add(one) }
-    for one in all where one.state == "ok" { fine.append(one.row.beginning(Symbol("emblem-ok-symbolic"))) }
+    for one in all where one.state == "ok" { fine.append(one.row.beginning(Symbol("object-select-symbolic"))) }
   }
 
   private func add(_ finding: Finding) {
