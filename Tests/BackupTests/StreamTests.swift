@@ -76,7 +76,7 @@ struct StreamTests {
     }
   }
 
-  @Test("The same chunks do not open under another header, so neither its time nor its cost can be changed")
+  @Test("Chunks do not open under another header, so nobody can change its time or cost")
   func otherHeader() throws {
     let (header, chunks) = try SpecimenBackup.make(sizes: [1])
     let (other, _) = try SpecimenBackup.make(sizes: [1])

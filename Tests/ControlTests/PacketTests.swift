@@ -294,7 +294,7 @@ extension Status {
 }
 
 extension AccessLogPage {
-  /// A whole log entry, and a damaged one.
+  /// A whole log entry and a damaged log entry.
   fileprivate static var specimen: AccessLogPage {
     AccessLogPage(
       lines: [

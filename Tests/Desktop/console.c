@@ -1,4 +1,4 @@
-// A console for a display manager on a system without one, as in a container. /dev/tty0 remembers which terminal is active.
+// A console for a display manager on a system without consoles, such as a container. /dev/tty0 remembers which terminal is active.
 // LD_PRELOAD loads this library.
 #include <dlfcn.h>
 #include <fcntl.h>

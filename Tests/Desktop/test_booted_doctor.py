@@ -132,7 +132,7 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             named = {check for check in amiss(checks) if checks[check]["state"] != "unknown"}
             assert check not in named, checks[check]
         if name == "the daemon is stopped":
-            # The daemon's keys are gone with the daemon, and so is the target.
+            # The end of the daemon ends its keys and the target.
             return
         assert (status, amiss(checks)) == (WELL, {})
 

@@ -127,7 +127,7 @@ def test_passwd_that_is_refused_changes_nothing(owner):
 
 
 def test_what_a_later_module_refuses_leaves_a_vault_that_opens(owner):
-    """pam_unix has already written the new password. In the other case, somebody restores the former one."""
+    """pam_unix has already written the new password. In the other case, somebody restores the former password."""
     file = owner.machine.path("/etc/pam.d/common-password")
     before = file.read_text()
     file.write_text(before + "password required pam_exec.so /bin/false\n")

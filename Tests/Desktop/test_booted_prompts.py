@@ -25,7 +25,7 @@ PINENTRY = "/usr/local/bin/pinentry"
 
 @pytest.fixture(autouse=True)
 def pinentry(machine):
-    """The machine has no working pinentry, so questions come line by line. A test may install another one."""
+    """The machine has no working pinentry, so questions come line by line. A test may install another pinentry."""
     program = machine.path(PINENTRY)
     program.write_text("#!/bin/false\n")
     program.chmod(0o755)
@@ -235,7 +235,7 @@ def test_a_logout_ends_the_prompt(alice):
         session.expect(ASKED)
         unit = shown(alice)
         assert process_status(main_pid(alice, unit))
-        session.terminal.close(force=True)  # the terminal is gone, and so is the login
+        session.terminal.close(force=True)  # the end of the terminal ends the login
     alice.await_end()
 
 
@@ -251,7 +251,7 @@ def test_two_clients_share_one_prompt(alice, session):
             eventually(lambda: waiting(alice) == 2, what="the second client")
             assert shown(alice) == unit
 
-        # If a person dismissed the prompt, the other client causes no second one.
+        # If a person dismissed the prompt, the other client causes no second prompt.
         both_ask()
         session.terminal.sendcontrol("c")
         dismissed = session.finish(), other.finish()

@@ -1,4 +1,4 @@
-"""The ssh agent with Debian 13's ssh-sk-helper. Tests/Integration/SSH has the same test with this machine's helper."""
+"""The ssh agent with Debian 13's ssh-sk-helper. Tests/Integration/SSH makes the same test with this machine's helper."""
 
 import shutil
 

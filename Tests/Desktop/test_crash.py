@@ -1,5 +1,5 @@
 """After a kill, the next daemon is sealed and has lost no acknowledged item. After an upgrade, the old daemon gives way to the
-new one."""
+new daemon."""
 
 import contextlib
 from types import SimpleNamespace

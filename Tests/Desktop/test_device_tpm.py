@@ -1,4 +1,4 @@
-"""The device key service of a booted system with a TPM. The unit and the socket are the installed ones, and swtpm plays the chip.
+"""The device key service of a booted system with a TPM. The unit and the socket are installed, and swtpm plays the chip.
 
 A container has no TPM device, so a drop-in gives the unit a socket of the chip, in a network for these two."""
 
@@ -47,7 +47,7 @@ class Device:
         return self.machine.root("latchkey", "device", "move", backend, check=False)
 
     def end(self):
-        """Ends the process. Its socket starts another one."""
+        """Ends the process. Its socket starts a new process."""
         self.machine.root("systemctl", "stop", UNIT)
 
     def secret(self):

@@ -1,4 +1,4 @@
-"""`make install` installs the expected files, and `make uninstall` removes exactly those. A login survives both."""
+"""`make install` installs the expected files, and `make uninstall` removes exactly these files. A login survives both."""
 
 import os
 import re

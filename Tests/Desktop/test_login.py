@@ -1,4 +1,4 @@
-"""Logging in opens the vault, and only a right password creates one."""
+"""A login opens the vault, and only a right password creates a vault."""
 
 import pytest
 from support.machine import eventually

@@ -152,7 +152,7 @@ def test_keybag_is_unreadable(user, kind):
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
 def test_keybag_is_no_file(user, kind):
-    # The helper neither follows a keybag that is a link, nor waits for one that is a pipe.
+    # The helper does not follow a keybag that is a link, and does not wait for a keybag that is a pipe.
     root, keybag = user.machine.root, f"{user.folder}/keybag"
     root("mv", keybag, f"{user.home}/kept", check=False)
     root(*{"link": ["ln", "-s", "/etc/shadow"], "fifo": ["mkfifo"], "folder": ["mkdir"]}[kind], keybag)

@@ -58,7 +58,7 @@ extension SessionTests {
     ] {
       #expect(try told("device-key", { $0.vault = .known(Self.vault(device: backend)) }).condition == condition)
     }
-    // Without a vault there is nothing to lock or unlock, and 'latchkey unlock' creates none without a password.
+    // Without a vault there is nothing to lock or unlock, and 'latchkey unlock' creates no vault without a password.
     let none = try told("device-key", { $0.vault = .known(Self.vault(device: "unavailable", created: false)) })
     guard case .advice(let advice) = none.fix else { return #expect(Bool(false), "\(none)") }
     #expect(none.condition == .broken && advice.contains("log out and in again") && !advice.contains("latchkey unlock"))

@@ -65,7 +65,7 @@ final class FakeReader {
     try loop.run(until: "the name of fprintd") { owned }
   }
 
-  /// Reports a touch, on this connection or on another one.
+  /// Reports a touch, on this connection or on `other`.
   func touch(_ word: String, isDone: Bool = true, as other: Bus? = nil, to destination: String? = nil) throws {
     try (other ?? bus).emitSignal(path: Self.path, interface: Self.device, member: "VerifyStatus", to: destination) {
       $0.appendString(word)

@@ -160,7 +160,8 @@ import Testing
 
   /// An array of empty elements whose ends are all 0. It could have as many elements as bytes.
   @Test func moreElementsThanTheLimitAreNotListed() throws {
-    // The end of an element takes 1 byte in an array of up to 255 bytes, 2 bytes in one of up to 65,535, and 4 in a longer one.
+    // The end of an element takes 1 byte in an array of up to 255 bytes, 2 bytes in an array of up to 65,535, and 4 bytes in a
+    // longer array.
     for (size, ending) in [(10, 1), (500, 2), (400_000, 4)] {
       let bytes = try memory([UInt8](repeating: 0, count: size))
       let array = VariantContainer(0..<size)

@@ -126,7 +126,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
   }
 
   @Test func bounds() throws {
-    // A chain of the highest allowed length, and a longer one.
+    // A chain of the highest allowed length, and a longer chain.
     func chain(_ length: Int) throws -> KeePassExport {
       try self.read(
         (0...length).map { number in

@@ -53,7 +53,7 @@ extension SessionCipher {
     try self.init(key: SessionKey(deriving: SecureMemory(copying: secret)))
   }
 
-  /// Encrypts with the given IV or a random one.
+  /// Encrypts with the given IV or a random IV.
   func encrypt(_ plaintext: [UInt8], iv given: [UInt8]? = nil) throws -> (iv: [UInt8], ciphertext: [UInt8]) {
     var iv = given ?? [UInt8](repeating: 0, count: 16)
     var ciphertext = [UInt8](repeating: 0, count: Self.ciphertextLength(plaintext: plaintext.count))

@@ -57,8 +57,8 @@ struct AccessControlFlagsTests {
         #expect(seen.insert(control.text).inserted && control.rawValue == bits | high)
       }
     }
-    // The conditions: none; presence; biometry none, any or current, each with and without the passcode, joined by or, by and, or
-    // by neither if there is any condition. Each exists with and without a passphrase.
+    // The number of allowed values. Conditions may be empty, presence, or biometry (none, any, current) with or without the
+    // passcode; "or", "and" or no word joins them; and a passphrase may be added.
     #expect(seen.count == 2 * (1 + 1 + 5 * 3))
   }
 }

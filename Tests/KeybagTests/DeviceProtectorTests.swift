@@ -130,7 +130,7 @@ final class DeviceProtectorTests {
     for kind in [0, 1, 2, 5, .max] as [UInt8] {
       #expect(decoding(file.with(kind, at: Offset.kind).resummed) == .unreasonable, "kind \(kind)")
     }
-    // Neither a password's protector nor a recovery code's can be changed into one.
+    // Nobody can change a protector of a password or a recovery code into a device's protector.
     let other = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(try .random()).encoded
     for offset in [Offset.kind, Offset.epochCount] {
       #expect(decoding(other.with(4, at: offset).resummed) == .unreasonable)

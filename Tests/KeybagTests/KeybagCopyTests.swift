@@ -181,7 +181,7 @@ struct KeybagCopyTests {
     try put("keybag", created.encoded)
     KeybagFile.keepCopy(of: created, in: try folder())
     #expect(content("keybag.copy") == next.encoded)
-    // The next login makes no copy of a keybag that is no longer the present one.
+    // The next login makes no copy of a keybag that is no longer in use.
     try remove("keybag.copy")
     KeybagFile.keepCopy(of: next, in: try folder())
     #expect(content("keybag.copy") == nil)
@@ -200,7 +200,7 @@ struct KeybagCopyTests {
     let damaged = Array(content("keybag")?.dropLast() ?? [])
     try put("keybag", damaged)
     let aside = try #require(KeybagFile.heal(in: try folder())?.aside)
-    // Both passwords open the vault until a login with the new one.
+    // Both passwords open the vault until a login with the new password.
     _ = try load().open(with: password)
     #expect(content(aside) == damaged)
     try KeybagFile.replace(

@@ -105,7 +105,7 @@ struct KeybagFileTests {
       } == .file(PosixError("open", code: ENOENT)))
   }
 
-  @Test("A full disk leaves no keybag, neither whole nor half")
+  @Test("A full disk leaves no keybag, whole or half")
   func fullDisk() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()
@@ -139,7 +139,7 @@ struct KeybagFileTests {
     #expect(loading() == .file(PosixError("open", code: ELOOP)))
   }
 
-  @Test("Replaced only by the next generation of the same vault")
+  @Test("A keybag is replaced only by the next generation of the same vault")
   func replace() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     try put("keybag", created.keybag.encoded)
@@ -198,7 +198,7 @@ struct KeybagFileTests {
     #expect(replacing(second, third) == nil)
   }
 
-  @Test("A damaged keybag is not replaced, nor is one with the highest generation")
+  @Test("A damaged keybag is not replaced, and a keybag with the highest generation is not either")
   func replaceHostile() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let next = try created.proving()

@@ -179,7 +179,7 @@ struct PasswordChangeTests {
     #expect(keybag.protectors.map(\.state) == [.unproven, .unproven])
     #expect(try login(old, keybag).protectors.map(\.state) == [.unproven, .proven])
     #expect(opens(try login(new, keybag, days: 5000), old, new) == [false, true])
-    // The newer password has no time limit, so it cannot have missed one.
+    // The newer password has no time limit, so it cannot have missed a limit.
     #expect(opens(try login(old, keybag, days: 5000), old, new) == [true, false])
   }
 

@@ -96,7 +96,7 @@ struct RecoveryCodeTests {
     let other = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(try .random())
     #expect(refusal(other, code) == .wrongPassword)
 
-    // A new code replaces the former one; without a code, none opens.
+    // A new code replaces the former code. Without a code in the keybag, no code opens.
     let second = try RecoveryCode.random()
     let replaced = try keybag.open(with: password).settingRecoveryCode(second)
     #expect(replaced.protectors.count == 2 && refusal(replaced, code) == .wrongPassword)

@@ -183,7 +183,7 @@ final class SessionProtectorTests {
     #expect(octets(opened.key) != octets(try created.tiers().session))
     #expect(try read.recognises(opened) && !Keybag(decoding: file).recognises(opened))
 
-    // The old protector replaces the new one, or one epoch is removed, or both epochs are exchanged.
+    // The old protector replaces the new protector, or one epoch is removed, or both epochs are exchanged.
     let new = read.encoded
     let old = Array(new[..<Place.protector.lowerBound] + file[Place.protector] + new[Place.epochs...])
     #expect(fate(old.resummed, secret.key) == .damaged)
@@ -250,7 +250,7 @@ final class SessionProtectorTests {
     #expect(try opened.proving().sessionProtector?.id == secret.protector)
   }
 
-  @Test("A vault without a password has none, and a first password leaves none that an attacker could have made")
+  @Test("A vault without a password has no session protector, and a first password leaves no attacker's")
   func passwordless() throws {
     let device = try newSecret()
     let opened = try Keybag.create(vault: Sodium.randomBytes(16), device: device)

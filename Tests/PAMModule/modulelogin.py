@@ -27,7 +27,7 @@ COLLECTION = "latchkey-collection"
 
 
 def parse(data):
-    """Decodes a request and checks every byte: none may be missing, and none may follow."""
+    """Decodes a request and checks every byte: no byte may be missing, and no byte may follow."""
     (length,) = struct.unpack_from("<I", data)
     assert length == len(data) - 4 <= helper.LIMIT
     version, operation, flags, given = struct.unpack_from("<BBBQ", data, 4)

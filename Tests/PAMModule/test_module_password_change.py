@@ -199,7 +199,7 @@ def test_the_longest_passwords_wait_for_the_session(expired, size):
 
 @pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 23", "silent", "hang", "garbage"])
 def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_creates_nothing(expired, behaviour):
-    """If the helper did not get the change, the former password still opens the vault, but creates none."""
+    """If the helper did not get the change, the former password still opens the vault, but creates no vault."""
     (expired.helper.parent / "behaviour").write_text("first 0 0")
     with expired.pausing(
             "auth", "pause", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:

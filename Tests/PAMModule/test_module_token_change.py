@@ -145,7 +145,7 @@ def test_its_time_is_that_of_the_login(login):
     # An expired password is changed between authenticate and open_session.
     login.behave("hang")
     run = change(login, "open")
-    # open_session leaves next to none of the login's time. It may or may not be enough to start a helper.
+    # open_session leaves almost no time of the login. The rest may or may not be enough to start a helper.
     assert run.lines[0] == LATE and run.lines[1:] in ([LATE], [USED_UP]) and run.seconds < seconds(10)
 
 

@@ -193,7 +193,7 @@ struct FolderTests {
     _ = try other.lock("lock", deadline: 60_000)
   }
 
-  @Test("A file that is too large to write leaves the old one, and no temporary file")
+  @Test("A file that is too large to write leaves the old file, and no temporary file")
   func failedWrite() async {
     await #expect(processExitsWith: .success) {
       let scratch = try ScratchFolder()

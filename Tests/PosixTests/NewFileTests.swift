@@ -54,7 +54,7 @@ struct NewFileTests {
     #expect(throws: PosixError("open", code: EEXIST)) { try make([3]) }
   }
 
-  @Test("No folder is replaced, and none is created")
+  @Test("No folder is replaced, and no folder is created")
   func folders() throws {
     #expect(mkdir(scratch.file("f"), 0o700) == 0)
     #expect(throws: PosixError("open", code: EISDIR)) { try make([1], replacing: true) }
@@ -73,7 +73,7 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"])
   }
 
-  @Test("If two files are written under a name at the same time, one appears whole and the other not at all")
+  @Test("Of two files that are written under one name at once, one appears whole, the other not at all")
   func twoAtOnce() throws {
     do {
       let first = try NewFile("f", in: scratch.path, replacing: true, isNamed: true)
@@ -88,7 +88,7 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [2, 2])
   }
 
-  @Test("If two files are written without a name at the same time, the last one stays, and both were whole")
+  @Test("Of two files that are written without a name at once, the last stays, and both were whole")
   func twoUnnamed() throws {
     let first = try NewFile("f", in: scratch.path, replacing: true)
     try first.append([1, 1])

@@ -90,7 +90,8 @@ def depend(folder, dependency, package="latchkey"):
 
 def swift(folder, command, *arguments):
     """Runs a command of SwiftPM on the client, with a cache of its own, so that the results of other builds do not help. SwiftPM
-    keeps the checksum of each version that it has seen and refuses another one, and here one version has many contents."""
+    keeps the checksum of each version that it has seen and refuses another checksum. But in this test one version has many
+    contents."""
     options = (
         "--package-path", folder / "client", "--cache-path", folder / "cache", "--security-path", folder / "security",
     )  # fmt: skip

@@ -13,7 +13,7 @@ from test_command import FAILED, person  # noqa: F401 (a fixture)
 pytestmark = pytest.mark.night("languages")
 
 SEALED = 0
-PER_STATUS = 12  # the same as Status.listLimit
+PER_STATUS = 12  # as in Status.listLimit
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 """The manual pages of `latchkey` have exactly the program's commands and options. The examples in all documents and messages use
-only those."""
+only these."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from support.derive import BUILT
 from support.documents import DOCUMENTS, command_paths, examples
 from support.manual import FOLDER, PAGES, REPOSITORY, Page, calls, listed
 
-# The options that every command has, or every command that talks to the daemon. The first page describes them.
+# Options of every command, or of every command that talks to the daemon. The first page describes them.
 COMMON = {"--help", "-h", "--runtime", "--version"}
 # An option of ArgumentParser that its own list leaves out.
 UNLISTED = {"--generate-completion-script"}

@@ -163,7 +163,7 @@ def test_a_locker_proves_nothing_of_the_only_password(resident):
 
 
 def test_before_there_is_a_database_the_generation_stays(resident):
-    """A missing database is not a loss then. With a later generation it would be one."""
+    """A missing database is not a loss then. With a later generation it would be a loss."""
     assert change(resident) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 2)
     assert change(resident, THIRD, NEW) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 3)
     (resident.vault / "vault.db").write_bytes(b"")
@@ -290,7 +290,7 @@ def test_at_most_four(changed):
     for number in range(3):
         former = NEW if number == 0 else f"number {number - 1}"
         assert change(changed, f"number {number}", former) == UNLOCKED
-    # The last three passwords, and the proven one.
+    # The last three passwords, and the proven password.
     assert states(changed) == [UNPROVEN] * 3 + [PROVEN]
     assert opens(changed, PASSWORD, NEW, "number 2") == [True, False, True]
 
@@ -519,7 +519,7 @@ def test_what_was_refused_costs_the_login_nothing(changed, counter):
     assert Counted(changed, counter, AUTHENTICATE, token="another").result == (WRONG_PASSWORD, 4)
     # Argon2id runs five times: to open the keybag, to compare with the other three protectors, and for the new password.
     assert Counted(changed, counter, CHANGE_PASSWORD, token="a fifth", password=PASSWORD).result == (UNLOCKED, 5)
-    # Argon2id runs four times: for the password that opens the keybag, for the new one, and twice for the next login, which
+    # Argon2id runs four times: for the password that opens the keybag, for the new password, and twice for the next login, which
     # tries the proven password before the new one.
     assert Counted(changed, counter, REWRAP, token="a sixth", password=PASSWORD, service=UNLOCK).result == (UNLOCKED, 4)
 

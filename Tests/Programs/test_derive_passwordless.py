@@ -58,7 +58,7 @@ def passwordless(nobody):
 
 @pytest.fixture
 def closing(resident):
-    """A vault with a password, whose login no longer has one."""
+    """A vault with a password. The login no longer has a password."""
     shadow(resident, "")
     return resident, resident.daemon()
 

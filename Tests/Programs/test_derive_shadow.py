@@ -95,7 +95,7 @@ def test_a_line_across_the_end_of_a_chunk(login, field, expected):
 
 @pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 7])
 def test_a_line_that_is_longer_than_a_chunk(login, size):
-    # Neither the colons of the long line, nor the name at its end or at the beginning of a chunk, begin a new line.
+    # No new line begins at the long line's colons, at the name at its end, or at the name at the start of a chunk.
     long = (":" + NAME + "::") * (size // (len(NAME) + 3) + 1)
     write(login, "x" + long[:size] + "\n" + line(NAME, ""))
     assert known(login) == NONE

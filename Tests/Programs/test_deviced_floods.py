@@ -50,7 +50,7 @@ def test_what_erases_without_end_writes_few_lines(service):
 
 
 def test_who_is_let_in_later_waits_for_a_place(service):
-    """More connections wait than the kernel's queue holds, and none of them fails."""
+    """More connections wait than the kernel's queue holds, and no connection fails."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     os.kill(service.process.pid, signal.SIGSTOP)
     crowd = []

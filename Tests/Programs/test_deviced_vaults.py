@@ -144,7 +144,7 @@ def damaged(content):
     yield content + b"\0"
     for offset in range(0, len(content), 5):
         yield bytes(byte ^ (position == offset) for position, byte in enumerate(content))
-    # Entries with a valid check sum: no vault, a part of one, one vault twice, too many, another user's, a newer format.
+    # Entries with a valid check sum: no vault, a part of a vault, one vault twice, too many, another user's, a newer format.
     entry = fields[4:36]
     for altered in (
         fields[:4], fields[:-1], fields + entry, fields + b"".join(vault(100 + n) + bytes(16) for n in range(8)),

@@ -1,4 +1,4 @@
-"""The documentation of the client library builds, and none of its links is broken. The lists in other texts are complete."""
+"""The documentation of the client library builds, and has no broken link. The lists in other texts are complete."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 """A fault that ends latchkey-prompt or latchkey-deviced leaves no secret in the program's memory. The kernel frees that memory
-unchanged.. `Integration/Memory/test_memory_ending.py` proves the same of latchkeyd.
+unchanged. `Integration/Memory/test_memory_ending.py` proves the same of latchkeyd.
 
 The control: the secret is in memory when the signal arrives, and another text of the program still is at its end.
 """

@@ -272,7 +272,7 @@ def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
     calls = tracing.calls(trace)
     (at,) = [at for at, call in enumerate(calls) if call.name == "read" and call.has(f"D {said}\n".encode())]
     assert calls[at].file.startswith("pipe:")
-    # The later calls of the same process.
+    # The later calls on this pipe, with a whole page.
     page = bytes(resource.getpagesize())
     followed = [call.name for call in calls[at:] if call.file == calls[at].file and call.has(page)]
     assert followed[:2] == ["write", "read"]

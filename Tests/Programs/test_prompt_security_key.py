@@ -147,7 +147,7 @@ def test_after_a_login_without_a_password_the_prompt_begins_with_the_key(keyed, 
 @NIGHT
 @pytest.mark.parametrize("is_connected", [True, False])
 def test_such_a_prompt_leads_to_the_password(keyed, terminal, resident, is_connected):  # noqa: F811
-    """An empty PIN leads to the password, and so does a key that is not connected."""
+    """An empty PIN leads to the password. A key that is not connected leads there too."""
     keyed.daemon.status = status(state=2, without_password=1, vault=str(resident.vault), protectors=BESIDE)
     if not is_connected:
         keyed.socket.pull()

@@ -200,7 +200,7 @@ private struct FakeProcess {
     waitpid(child, nil, 0)
     let own = linux_pidfd_open(getpid())
     defer { close(own) }
-    // The descriptor stands for an ended process, and the number for this one.
+    // The descriptor stands for an ended process, and the number for the present process.
     #expect(Caller(pid: getpid(), pidfd: gone) == .unknown)
     #expect(Caller(pid: getpid(), pidfd: own) == Caller(pid: getpid()))
   }

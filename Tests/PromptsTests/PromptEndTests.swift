@@ -36,7 +36,7 @@ import Testing
     scene.turn(untilLaunched: 2)
     let next = try scene.show()
     #expect(next.request.caller == "mail")
-    // The next client has the same name and terminal, so the prompt stays as it is.
+    // The next client has the same name and terminal, so the prompt stays unchanged.
     scene.queue.cancel(second)
     #expect(!next.screen.wasWithdrawn && scene.daemon.launched.count == 2)
     scene.queue.ended(on: next.screen)

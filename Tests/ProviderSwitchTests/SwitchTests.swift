@@ -247,7 +247,7 @@ import Testing
       #expect(home.text(own) == nil)
       #expect(try before.keys.allSatisfy { try home.everything()[$0] != nil })
     }
-    // Any backend is allowed, none is wanted, or the choice already leads to Latchkey.
+    // The text allows any backend, wants no backend, or already leads to Latchkey.
     for text in ["default=*", "default=kde\norg.freedesktop.impl.portal.Secret=none", "default=kde;latchkey"] {
       #expect(try plasma("[preferred]\n\(text)\n").providers.plan(.toLatchkey).changesNothing)
     }

@@ -19,7 +19,7 @@ OPENED = re.compile(r"\b(connection|database|descriptor|end|file|folder|socket|s
 
 
 def blocks(text):
-    """The lines of each comment. Adjacent comment lines form one comment, and so does a comment after code."""
+    """The lines of each comment. Adjacent comment lines form one comment, and a comment after code is one comment."""
     found, inside = [], False
     # C's other form of comment, at the end of a line, even in a macro.
     for line in re.sub(r"/\* ?([^*\n]*?) ?\*/[ \\]*$", r"// \1", text, flags=re.M).split("\n"):

@@ -203,7 +203,7 @@ def test_readme_is_of_one_sitting():
 
 
 def test_readme_leads_to_every_page_of_the_handbook():
-    """A direct link counts, and so does a link from the map of the code or of the promises."""
+    """A direct link counts. A link from the map of the code or of the promises counts too."""
     maps = (README, REPOSITORY / "ARCHITECTURE.md", REPOSITORY / "SECURITY.md")
     linked = {(REPOSITORY / link).resolve() for path in maps for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())}
     assert set(HANDBOOK) <= linked

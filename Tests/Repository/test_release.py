@@ -135,7 +135,7 @@ def packages(tmp_path_factory):
         tree = folder / name
         documents = tree / "usr/share/doc" / name
         (tree / "DEBIAN").mkdir(parents=True)
-        # dpkg-deb accepts no other mode, and the mask of the user of the tests may give another one.
+        # dpkg-deb accepts no other mode, and the tests' user may have a mask that gives another mode.
         (tree / "DEBIAN").chmod(0o755)
         documents.mkdir(parents=True)
         (tree / "DEBIAN/control").write_text(

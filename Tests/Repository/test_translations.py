@@ -53,7 +53,7 @@ def test_every_message_is_translated(language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_translations_have_the_same_values(language):
-    """Phrase.filled(_:with:atLeast:) needs the same values. Otherwise it shows the English text."""
+    """Phrase.filled(_:with:atLeast:) needs the same values. With other values it shows the English text."""
     for msgid, plural, texts, _ in entries(REPOSITORY / f"po/{language}.po"):
         if not placeholders(plural or msgid):
             continue

@@ -20,7 +20,7 @@ public final class ScratchFolder: Sendable {
   /// The path of a file in the folder.
   public func file(_ name: String) -> String { path + "/" + name }
 
-  /// Writes a file of mode 0600, and replaces an existing one.
+  /// Writes a file of mode 0600, and replaces an existing file.
   public func put(_ name: String, _ bytes: [UInt8]) throws {
     try Data(bytes).write(to: URL(fileURLWithPath: file(name)))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file(name))

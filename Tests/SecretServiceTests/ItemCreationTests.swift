@@ -52,7 +52,7 @@ import Testing
     #expect(try scene.error(replace) == Self.isLocked)
     let granted = try #require(try scene.vault.reader.grant(item: id))
     #expect(try scene.secret(id, granted: granted) == "new")
-    // The new item names other requirements than the old one.
+    // The new item names other requirements than the old item.
     try scene.grant(id)
     let other = { [scene] in
       _ = try scene.create("a", secret: "x", require: "device-passcode", replacing: true)

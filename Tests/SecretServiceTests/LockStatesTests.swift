@@ -53,7 +53,7 @@ import Testing
     #expect(try locks.state(of: item, for: client) == .locked)
   }
 
-  @Test("A missing object is neither locked nor unlocked", arguments: ["/77", "/../c2", "x"])
+  @Test("A missing object is not locked and not unlocked", arguments: ["/77", "/../c2", "x"])
   func absent(end: String) throws {
     #expect(try locks.state(of: login + end, for: client) == .absent)
   }

@@ -63,7 +63,7 @@ struct AccessControlTests {
     #expect(made([], NSNull()) == nil)
   }
 
-  @Test("Access control from the vault means the same as the stored one")
+  @Test("Access control from the vault means the same as the stored access control")
   func kept() throws {
     let access = try #require(made([.biometryCurrentSet, .or, .devicePasscode, .applicationPassword]))
     let query = Keychain.password("anna", [kSecAttrAccessControl: access, kSecReturnAttributes: true])

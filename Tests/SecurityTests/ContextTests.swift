@@ -38,7 +38,7 @@ struct ContextTests {
     #expect(told(skipping)?.interaction == .skipped)
   }
 
-  @Test("The person reads the context's words before those of the query")
+  @Test("The person reads the context's words before the query's words")
   func reason() {
     let context = LAContext()
     #expect(told([:])?.reason == nil)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Random bytes")
 struct RandomTests {
-  @Test("All requested bytes are filled, and none behind them", arguments: [0, 1, 7, 8, 9, 31, 32, 4099])
+  @Test("All requested bytes are filled, and no byte behind them", arguments: [0, 1, 7, 8, 9, 31, 32, 4099])
   func filled(count: Int) {
     var untouched = Set(0..<count)
     // By chance, one byte keeps its value in 1 of 256 fillings, but never in all 32 fillings.

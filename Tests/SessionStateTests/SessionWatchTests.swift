@@ -22,7 +22,7 @@ import Testing
     #expect(told() == [2, 1])
   }
 
-  /// The end of the grants may wait for the disk, and the keys must be gone before that.
+  /// The end of the grants may wait for the disk, and the keys must be gone earlier.
   @Test func stagedKeysAreErasedBeforeALockIsTold() throws {
     let scene = try Scene(sessions: x(1, hint: true))
     try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }

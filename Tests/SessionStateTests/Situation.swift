@@ -367,8 +367,8 @@ struct Situation {
 
   // MARK: Which situations are the same
 
-  /// Two situations with the same fingerprint behave alike. The reason of a lock is not a part of it, except at a login without a
-  /// password, where the reason matters.
+  /// Two situations with the same fingerprint behave alike. The reason of a lock is not a part of the fingerprint, except at a
+  /// login without a password, where the reason matters.
   var fingerprint: UInt64 {
     var bits = Bits()
     bits.add(machine.logind == .present ? 2 : machine.logind == .absent ? 1 : 0, width: 2)

@@ -143,7 +143,7 @@ struct StackTests {
     return deeper(levels - 1, body) + seen
   }
 
-  @Test("Argon2id leaves neither password nor key")
+  @Test("Argon2id leaves no password and no key")
   func passwordHash() throws {
     let password = Sodium.randomBytes(32)
     let salt: [UInt8] = Array(0...15)

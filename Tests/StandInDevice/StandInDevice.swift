@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A device key service whose keys depend only on the seed, so that several processes of a test use the same one.
+/// A device key service whose keys depend only on the seed, so that several processes of a test use the same service.
 public final class StandInDevice: DeviceKey {
   /// The identity of the service.
   public let identity: [UInt8]

@@ -204,7 +204,7 @@ import Testing
       errorName {
         _ = try pair.call("Take") { $0.appendVariant("u") { $0.appendUInt32(1) } }
       } == standard + "InvalidArgs")
-    // The bus itself refuses a call whose signature differs from the declared one.
+    // The bus itself refuses a call whose signature differs from the declared signature.
     #expect(errorName { _ = try pair.call("Take") } == standard + "InvalidArgs")
     #expect(errorName { _ = try pair.call("Unknown") } == standard + "UnknownMethod")
     withExtendedLifetime(slot) {}

@@ -160,7 +160,7 @@ struct AccessTests {
     try vault.writer.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 2))
     #expect(try vault.reader.passphraseDerivation(ofItem: id) == nil)
     #expect(try read(id, try grant(id)) == "third")
-    // The item has no passphrase now, so the change cannot keep one.
+    // The item has no passphrase now, so the change cannot keep a passphrase.
     #expect(throws: VaultError.needsGrant) {
       try vault.writer.setAccess(ofItem: id, try AccessControl(rawValue: both), granted: try grant(id))
     }

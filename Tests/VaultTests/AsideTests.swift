@@ -68,7 +68,7 @@ struct AsideTests {
     #expect(rename(other.folder, KeybagFile.sharePath(home: home.path) + "/latchkey") == 0)
     try vault.unlock(other.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     _ = try vault.add(["a": "b"], "another")
-    // The new number is far from those of any vault, with as many numbers left above it.
+    // The new number is far from the numbers of any vault, with as many free numbers above it.
     #expect((1 << 51..<1 << 53).contains(try vault.reader.lastItem()))
   }
 

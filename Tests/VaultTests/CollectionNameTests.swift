@@ -55,7 +55,7 @@ struct CollectionNameTests {
     try check(next)
     try restarted.unlock(next)
     try check(next)
-    // As in gnome-keyring, a new collection gets the name of a deleted one.
+    // As in gnome-keyring, a new collection gets the name of a deleted collection.
     #expect(next.collections.pathName(of: try next.collections.create(label: "Work")) == "Work")
   }
 

@@ -8,7 +8,7 @@ import LatchkeyPosix
 public struct Caller: Equatable, Sendable {
   /// The caller's name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
   public let name: String
-  /// The device of the caller's terminal, as "/dev/pts/3"; empty if the caller has none, or one of another user's.
+  /// The device of the caller's terminal, as "/dev/pts/3"; empty if the caller has no terminal, or another user's terminal.
   public let terminal: String
   /// The window that the caller named, in any form.
   public var window = ""

@@ -331,7 +331,7 @@ public final class PromptQueue {
     prompts.first { $0.isShown(on: connection) }?.passphrase
   }
 
-  /// How a new passphrase for the prompt of this number becomes a key: the same whenever it is asked.
+  /// How a new passphrase for the prompt of this number becomes a key. Every call gives the same answer.
   public func newDerivation(ofPrompt number: UInt64) -> PassphraseDerivation? {
     guard let prompt = prompts.first(where: { $0.number == number }) else { return nil }
     if prompt.derivation == nil { prompt.derivation = .make() }

@@ -110,7 +110,7 @@ public enum AuthenticationPolicy {
   private static func isRemoteDesktop(_ hello: Hello, _ process: PeerProcess, machine: SessionMachine) -> Bool {
     guard machine.remoteDesktopServices.contains(hello.service) else { return false }
     switch process {
-    // gdm's worker that opened the session is in the session, and so is the worker that checks the password at its locked screen.
+    // The session has gdm's worker that opened it, and the worker that checks the password at its locked screen.
     case .session(_, machine.uid, _, let type, true): return SessionFacts.isGraphical(type: type)
     case .systemService(let startedByRoot): return startedByRoot
     case .session, .userManager, .unknown: return false

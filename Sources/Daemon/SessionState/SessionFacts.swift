@@ -41,8 +41,8 @@ public struct SessionFacts: Equatable, Sendable {
 
   /// Whether a person is behind the session: logind's classes `user`, `user-early`, `user-incomplete`, `user-light` …
   ///
-  /// A session in state `closing` has ended; it stays in the list for as long as some process of it does (Debian
-  /// kills none), which must not keep keys.
+  /// A session in state `closing` has ended; it stays in the list while one of its processes runs (Debian kills none), and that
+  /// must not keep keys.
   public var isLogin: Bool { sessionClass.hasPrefix("user") && state != "closing" }
 
   /// Whether the session is a desktop.

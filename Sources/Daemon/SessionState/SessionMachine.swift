@@ -29,8 +29,8 @@ public struct SessionMachine: Sendable {
   /// Which keys may be in memory now.
   public private(set) var state = State.sealed
 
-  /// Whether the login has no password: the vault then counts as always unlocked, in every state of sessions and lockers.
-  /// They are still followed, because prompts wait behind a locker all the same.
+  /// Whether the login has no password: the vault then counts as always unlocked, in every state of sessions and lockers. They are
+  /// still followed, because prompts still wait behind a locker.
   public private(set) var isPasswordless = false
 
   /// Why the vault was sealed last.

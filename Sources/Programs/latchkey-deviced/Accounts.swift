@@ -54,7 +54,7 @@ final class Accounts {
   /// The login name of a user; nil if there is no such user, or if the answer is not known yet.
   func name(of user: uid_t) -> String? { contains(user) == true ? answers[user]?.name : nil }
 
-  /// Notes the answers that came since.
+  /// Notes the answers that came meanwhile.
   private func takeAnswers() {
     slow.removeAll { slow in
       guard let name = slow.lookUp.answer(within: 0) else { return false }

@@ -67,7 +67,7 @@ final class SecurityKeyWay: OtherWay {
     }
     // The keybag may have changed since the question before.
     let keybag = try KeybagFile.load(from: try KeybagFile.folder(home: home, owner: getuid()))
-    // This question comes before the PIN, so that no person types it in vain.
+    // This question comes before the PIN, so that no person types a PIN in vain.
     guard let found = try answer(to: try SecurityKeyQuestion(.look, keybag: keybag), prompter) else {
       return .dismissed
     }

@@ -7,18 +7,18 @@
 //
 //     latchkeyd --help
 //
-// Before the first password comes, the vault is sealed: the daemon holds no keys and has opened no
-// item. It serves the bus all the same, because programs of the session ask early.
+// Before the first password comes, the vault is sealed: the daemon holds no keys and has opened no item. It already serves the bus,
+// because programs of the session ask early.
 //
 // The program promises that no other process of the user can read its memory, as far as the kernel
 // forbids that, and that nothing of it reaches a core dump. Freed memory is overwritten. Signals that
 // end it erase its secrets first. It links neither Foundation nor a part of PAM, and starts nothing
 // that needs privileges.
 //
-// It never sees a password. It shows no window, and starts `latchkey-prompt` for that. It does not end
-// when it is idle, because clients keep its objects and keys exist nowhere else. After an upgrade it
-// gives way to the installed version as soon as no key is lost by that. It keeps no configuration
-// beside the user's two files, which the vault and ClassRules read.
+// It never sees a password. It shows no window, and starts `latchkey-prompt` for that. It does not end when it is idle,
+// because clients keep its objects and keys exist nowhere else. After an upgrade it gives way to the installed version
+// as soon as this loses no key. It keeps no configuration beside the user's two files, which the vault and ClassRules
+// read.
 
 import Glibc
 import LatchkeyClassRules

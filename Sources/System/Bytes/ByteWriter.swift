@@ -13,7 +13,7 @@ public struct ByteWriter {
     contents.reserveCapacity(capacity)
   }
 
-  /// Adds bytes as they are.
+  /// Adds bytes unchanged.
   public mutating func put(_ raw: [UInt8]) {
     contents += raw
   }

@@ -30,7 +30,7 @@ public enum FIDO {
   public struct Found: Sendable {
     /// The device file.
     public let path: String
-    /// The key's own name of its model; empty for none.
+    /// The key's own name of its model; empty without a name.
     public let product: String
   }
 

@@ -8,7 +8,7 @@ public enum GcryptError: Error, Equatable, Sendable {
   case badPublicKey
   /// A caller's buffer does not have the size that the operation requires.
   case badBufferSize
-  /// The ciphertext did not decrypt: wrong length, IV, key or padding. The error does not tell which.
+  /// The ciphertext did not decrypt: wrong length, IV, key or padding. The error does not tell the cause.
   case undecryptable
   /// libgcrypt refused, with its own error code (without the source part).
   case library(code: UInt32)

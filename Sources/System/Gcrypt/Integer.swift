@@ -2,7 +2,7 @@ import CLatchkeyGcrypt
 
 /// A non-negative integer of any size. Secret integers live in libgcrypt's secure memory; all integers are erased at the end.
 struct Integer: ~Copyable {
-  /// libgcrypt's number, owned. Not nil: libgcrypt ends the process rather than return none.
+  /// libgcrypt's number, owned. Never nil: without memory, libgcrypt ends the process.
   private let number: gcry_mpi_t
 
   /// Reads an unsigned big-endian number of any length; leading zeros are allowed, empty is zero. A number made of bytes in

@@ -25,7 +25,7 @@ public final class SessionCipher {
   /// Encrypts `plaintext` under a fresh random IV.
   ///
   /// - Parameters:
-  ///   - plaintext: any length, also none; not erased here. It must not overlap `ciphertext`.
+  ///   - plaintext: of any length, also empty; not erased here. It must not overlap `ciphertext`.
   ///   - iv: 16 bytes, filled with the IV.
   ///   - ciphertext: exactly `ciphertextLength(plaintext:)` bytes, filled.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`. After an error the buffers hold nothing of use.

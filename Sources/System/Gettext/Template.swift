@@ -77,7 +77,7 @@ package struct Templates: Sendable {
     filled = templates.filter { !$0.places.isEmpty }
   }
 
-  /// A text in the person's language. An unknown text stays as it is.
+  /// A text in the person's language. An unknown text stays unchanged.
   package func translation(of text: String) -> String { Language.isChosen ? translation(of: text, depth: 0) : text }
 
   private func translation(of text: String, depth: Int) -> String {

@@ -14,12 +14,12 @@ public struct Account: Sendable {
   /// not count.
   public let isShadowed: Bool
 
-  /// The account of a login name; nil when there is none.
+  /// The account of a login name; nil when there is no such account.
   public init?(name: String) {
     self.init { entry, buffer, size, result in getpwnam_r(name, entry, buffer, size, result) }
   }
 
-  /// The account of a number; nil when there is none.
+  /// The account of a number; nil when there is no such account.
   public init?(uid: uid_t) {
     self.init { entry, buffer, size, result in getpwuid_r(uid, entry, buffer, size, result) }
   }
@@ -52,7 +52,7 @@ public struct Account: Sendable {
     self.isShadowed = isShadowed
   }
 
-  /// The lowest number of a person's account: UID_MIN of `login.defs`, or 1000 if the file has none.
+  /// The lowest number of a person's account: UID_MIN of `login.defs`, or 1000 if the file does not say.
   public static var firstPersonUID: uid_t {
     guard let file = try? FileDescriptor.open("/etc/login.defs", flags: O_RDONLY | O_NONBLOCK),
       let bytes = try? file.readAll(limit: 65536)

@@ -47,7 +47,7 @@ public struct AccountLookUp: ~Copyable {
   /// The longest name that Linux allows, in bytes.
   private static let nameLimit = 256
 
-  /// The login name of that account, empty if there is none; nil if the answer does not come within so many milliseconds.
+  /// The login name of that account, empty without such an account; nil if the answer does not come within so many milliseconds.
   public borrowing func answer(within limit: Int32) -> String? {
     var item = pollfd(fd: answered.number, events: Int16(POLLIN), revents: 0)
     guard poll(&item, 1, limit) > 0 else { return nil }

@@ -10,7 +10,7 @@ public final class ChildProcess {
   /// Starts `program` with a clean descriptor table, and without blocked signals.
   ///
   /// - Parameters:
-  ///   - input: the child's standard input, lent; nil for none.
+  ///   - input: the child's standard input, lent; nil without input.
   ///   - output: where the child's standard output goes; nil for this process's standard error.
   ///   - errors: where the child's standard error goes; nil for this process's own.
   ///   - environment: the child's environment; nil for this process's own.

@@ -7,7 +7,7 @@ public enum ControllingTerminal {
 
   /// The path of a device's file, as "/dev/pts/3" or "/dev/ttyS0"; nil if there is no file, or it does not belong to `owner`.
   ///
-  /// - Parameter number: as in `/proc/PID/stat`; 0 for none.
+  /// - Parameter number: as in `/proc/PID/stat`; 0 without a terminal.
   public static func path(ofDevice number: UInt32, owner: uid_t = getuid()) -> String? {
     path(ofDevice: number, owner: owner, devices: devices)
   }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Pipes whose content must be gone once somebody has read it. The kernel frees a page of a pipe as it is. But it keeps the last
+/// Pipes whose content must be gone once somebody has read it. The kernel frees a page of a pipe unerased. But it keeps the last
 /// page of each pipe for the next write, so a write of zeros overwrites that page.
 extension FileDescriptor {
   // <fcntl.h> defines these numbers only with _GNU_SOURCE.

@@ -5,7 +5,7 @@ public enum FlatpakInfo {
   /// The most bytes that are read of the file.
   public static let sizeLimit = 64 << 10
 
-  /// The id of the application, as in "[Application]", "name=org.example.Mail"; nil for a file that has none.
+  /// The id of the application, as in "[Application]", "name=org.example.Mail"; nil for a file without an id.
   public static func application(in content: [UInt8]) -> String? {
     var isApplication = false
     for line in String(decoding: content, as: UTF8.self).split(separator: "\n") {

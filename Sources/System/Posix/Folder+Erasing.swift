@@ -1,7 +1,7 @@
 import Glibc
 
-/// Erases files whose content must not stay: they are overwritten in place before their name is removed. On disks and file
-/// systems that write elsewhere (SSDs, snapshots, copy on write) the old blocks may stay all the same.
+/// Erases files whose content must not stay: they are overwritten in place before their name is removed. On disks and file systems
+/// that write elsewhere (SSDs, snapshots, copy on write) the old blocks may still stay.
 extension Folder {
   private static let suffix = ".erased"
 

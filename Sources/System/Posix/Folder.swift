@@ -36,7 +36,7 @@ public struct Folder: ~Copyable {
     private let device: dev_t
     private let number: ino_t
 
-    /// Nil if there is no folder.
+    /// The identity of a folder; nil if there is no folder.
     public init?(path: String) {
       var file = stat()
       guard stat(path, &file) == 0 else { return nil }

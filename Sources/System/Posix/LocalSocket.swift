@@ -123,7 +123,7 @@ public struct LocalSocket: ~Copyable {
     return false
   }
 
-  /// The next connection; nil if none waits.
+  /// The next connection; nil if no connection waits.
   public borrowing func accept() throws(PosixError) -> LocalSocket? {
     let number = linux_accept(descriptor.number)
     guard number >= 0 else {

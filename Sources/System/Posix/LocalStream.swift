@@ -50,7 +50,7 @@ extension FileDescriptor {
     return descriptor
   }
 
-  /// The next connection of a socket that listens, close-on-exec and not blocking; nil when there is none now.
+  /// The next connection of a socket that listens, close-on-exec and not blocking; nil when no connection waits.
   public borrowing func acceptStream() throws(PosixError) -> FileDescriptor? {
     let number = linux_accept(self.number)
     guard number >= 0 else {

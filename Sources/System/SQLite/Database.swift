@@ -9,7 +9,7 @@ public final class Database {
   let handle: OpaquePointer
   /// How much work the present statement took so far, in ``workPiece``s of SQLite's virtual machine.
   private(set) var work: Int64 = 0
-  /// The bound for all statements of this connection, and of others with the same budget, together; nil for none.
+  /// The bound for all statements of this connection, and of others with the same budget, together; nil without a bound.
   public var budget: WorkBudget?
   /// Prepared statements by the address of their text: a literal does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
@@ -51,7 +51,7 @@ public final class Database {
     handle = opened
     _ = sqlite_defensive(handle)
     _ = sqlite_distrust_schema(handle)
-    // Our programs make none, but a file can have some.
+    // Our programs make no triggers, but a file can have some.
     _ = sqlite_run_no_triggers(handle)
     _ = sqlite_ask_no_views(handle)
     leaveAlone()
@@ -201,7 +201,7 @@ public final class Database {
 }
 
 extension Database {
-  /// From now on the end of the connection leaves the file and its log as they are. This holds from the opening until ``trust()``,
+  /// From now on the end of the connection leaves the file and its log unchanged. This holds from the opening until ``trust()``,
   /// and again after damage was found.
   public func leaveAlone() {
     _ = sqlite_keep_log(handle, 1)

@@ -38,7 +38,7 @@ public final class Statement {
 
   /// Goes to the next row.
   ///
-  /// - Returns: false when there is none left.
+  /// - Returns: false when no row is left.
   public func step() throws(SQLiteError) -> Bool {
     switch sqlite3_step(handle) {
     case SQLITE_ROW: return true
@@ -68,7 +68,7 @@ public final class Statement {
   /// The number in column `index`; 0 for anything else.
   public func integer(_ index: Int32) -> Int64 { sqlite3_column_int64(handle, index) }
 
-  /// The bytes in column `index`; none for NULL.
+  /// The bytes in column `index`; no bytes for NULL.
   public func blob(_ index: Int32) -> [UInt8] {
     guard let start = sqlite3_column_blob(handle, index) else { return [] }
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index))))

@@ -1,7 +1,7 @@
 import CLatchkeySodium
 
-/// XChaCha20-Poly1305 over a sequence of chunks (`crypto_secretstream_xchacha20poly1305`): none can be altered, left out,
-/// doubled or moved, and the last one says that it is the last.
+/// XChaCha20-Poly1305 over a sequence of chunks (`crypto_secretstream_xchacha20poly1305`): no chunk can be altered, left out,
+/// doubled or moved, and the last chunk says that it is the last.
 public enum SecretStream {
   /// The size of a stream's own header, in bytes. It is not secret.
   public static let headerSize = 24

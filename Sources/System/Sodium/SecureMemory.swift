@@ -18,7 +18,7 @@ enum SecureMemory {
     return Locked(SecureSlabs())
   }()
 
-  /// Zeroed memory of at least `count` bytes, aligned to 64. Nil if there is no memory.
+  /// Zeroed memory of at least `count` bytes, aligned to 64. The result is nil if there is no memory.
   static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
     let slot = slabs.withLock { state in state.take(count).map(Address.init) }
     if let slot { return slot.pointer }

@@ -10,7 +10,7 @@ public struct LoginSession: Equatable, Sendable {
   /// The session of that name, whether or not it exists.
   public init(id: String) { self.id = id }
 
-  /// The session of a process; nil if the process is in none (a system service, a unit of the user manager).
+  /// The session of a process; nil if the process is in no session (a system service, a unit of the user manager).
   public static func ofProcess(_ pid: Int32) -> LoginSession? {
     text { sd_pid_get_session(pid, $0) }.map { LoginSession(id: $0) }
   }

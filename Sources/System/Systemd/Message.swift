@@ -100,7 +100,7 @@ public final class Message {
     guard count < elementLimit else { throw .limitsExceeded("an array has more than \(elementLimit) elements") }
   }
 
-  /// Lends the bytes of an `ay`. They are valid inside `body` only, and may be none.
+  /// Lends the bytes of an `ay`. They are valid inside `body` only. The array may be empty.
   public func readBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(BusError) -> Result<R, E> {

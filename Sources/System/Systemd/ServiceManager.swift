@@ -30,7 +30,7 @@ public enum ServiceManager {
   }
 
   /// The sockets that the manager passed, in the order of the unit's lines, and then the descriptors that it kept. Empty if the
-  /// service manager passed no descriptor to this process. Takes them out of the environment, so a second call returns none.
+  /// service manager passed no descriptor to this process. Takes them out of the environment, so a second call returns nothing.
   public static func listenDescriptors() throws(SystemdError) -> [ListenDescriptor] {
     var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = try SystemdError.check(sd_listen_fds_with_names(1, &names), "take the sockets of the service manager")

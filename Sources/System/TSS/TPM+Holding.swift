@@ -33,7 +33,7 @@ extension TPM {
 
   /// The secret that was given to ``hold(_:)``.
   ///
-  /// - Throws: ``TPMError/failed(_:_:)`` with ``TPMError/Step/loading`` if the machine started since.
+  /// - Throws: ``TPMError/failed(_:_:)`` with ``TPMError/Step/loading`` if the machine was started meanwhile.
   public func held(_ saved: [UInt8]) throws(TPMError) -> Key {
     var context = TPMS_CONTEXT()
     var read = 0

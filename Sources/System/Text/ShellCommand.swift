@@ -30,7 +30,7 @@ public struct ShellCommand: Equatable, Sendable, ExpressibleByStringInterpolatio
     /// An empty line.
     public init(literalCapacity: Int, interpolationCount: Int) {}
 
-    /// Adds text that the shell reads as it is.
+    /// Adds text that the shell reads unchanged.
     public mutating func appendLiteral(_ literal: String) { line += literal }
 
     /// One word, or a part of one.

@@ -15,8 +15,8 @@ public struct ForeignItem {
   /// The item's protection in the old place.
   public let protection: Protection
 
-  /// When an item may be read, and its requirements, in the words of the command line. A text is empty if the old place has
-  /// none.
+  /// When an item may be read, and its requirements, in the words of the command line. A text is empty if the old place does not
+  /// have it.
   public struct Protection: Equatable, Sendable {
     /// The name of the item's class.
     public let accessible: String

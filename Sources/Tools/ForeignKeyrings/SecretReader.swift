@@ -49,7 +49,7 @@ struct SecretReader {
     return count == .max ? nil : try range(Int(count))
   }
 
-  /// The next text with its length in front; empty if there is none.
+  /// The next text with its length in front; empty if there is no text.
   mutating func text(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     guard let place = try counted(bytes) else { return "" }
     guard let text = bytes.text(place) else { throw .damaged }

@@ -118,7 +118,7 @@ struct PortalRouting {
   private static let portals = "/usr/share/xdg-desktop-portal/portals"
 
   /// The backend in use: the first installed one that the file names for secrets; else the first backend with secrets that the file
-  /// names for everything; else a backend that claims the desktop. Nil without one.
+  /// names for everything; else a backend that claims the desktop. Nil without a backend.
   private func backend(_ text: SettingsText, of desktop: String) -> String? {
     if let named = names(text.value(Self.interface, in: "preferred")) {
       return named.first { root.contains("\(Self.portals)/\($0).portal") }

@@ -101,7 +101,7 @@ public struct ProviderSwitch {
 
   /// Carries out the part of a plan about files.
   ///
-  /// - Returns: the changes that were not put back, because somebody changed the file since.
+  /// - Returns: the changes that were not put back, because somebody changed the file meanwhile.
   public func perform(_ plan: SwitchPlan) throws(SwitchError) -> [FileChange] {
     try switcher.run(plan.side, plan.changes)
   }
@@ -115,7 +115,7 @@ public struct SwitchPlan: Sendable {
   public let changes: [FileChange]
   /// The files to put back: a switch in the other direction changed them.
   public let puttingBack: [FileChange]
-  /// The files that somebody changed since. They are not overwritten.
+  /// The files that somebody changed meanwhile. They are not overwritten.
   public let left: [FileChange]
   /// The obstacles to the switch.
   public let obstacles: [String]

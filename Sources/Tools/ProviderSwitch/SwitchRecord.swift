@@ -16,7 +16,7 @@ struct SwitchRecord: Codable, Equatable {
   /// The limit. The record has the former and the new text of each file, in Base64.
   private static let sizeLimit = 64 * OwnedFiles.sizeLimit
 
-  /// The record of a person or of the machine; empty if there is none.
+  /// The record of a person or of the machine; empty if there is no record.
   static func read(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) -> SwitchRecord {
     let path = scope.record
     do {

@@ -10,7 +10,7 @@ struct Switcher {
 
   /// Puts back the changes of the other direction, and makes `changes`, the remaining changes of this direction.
   ///
-  /// - Returns: the changes that were not put back, because somebody changed the file since.
+  /// - Returns: the changes that were not put back, because somebody changed the file meanwhile.
   func run(_ side: FileChange.Side, _ changes: [FileChange]) throws(SwitchError) -> [FileChange] {
     var record = try SwitchRecord.read(files, scope)
     let former = record
@@ -51,7 +51,7 @@ struct Switcher {
     return left
   }
 
-  /// An entry for a change. An existing entry has the older state, and stays, unless somebody changed the file since.
+  /// An entry for a change. An existing entry has the older state, and stays, unless somebody changed the file meanwhile.
   private func add(_ change: FileChange, to record: inout SwitchRecord) throws(SwitchError) {
     guard let place = record.changes.firstIndex(where: { $0.path == change.path }) else {
       record.changes.append(change)
@@ -107,7 +107,7 @@ struct Switcher {
     } catch { throw .file(change.path, error) }
   }
 
-  /// The changes of the other direction that would be put back; `isLeft` if somebody changed the file since.
+  /// The changes of the other direction that would be put back; `isLeft` if somebody changed the file meanwhile.
   func toPutBack(_ side: FileChange.Side) throws(SwitchError) -> [(change: FileChange, isLeft: Bool)] {
     let record = try SwitchRecord.read(files, scope)
     return record.changes.reversed().filter { $0.side != side }.compactMap { change in

@@ -77,8 +77,8 @@ public struct BackupWriter: ~Copyable {
     headWritten = 0
   }
 
-  /// The next chunk as it stands in the file, its length in front. It is full, unless the end was added or `flushing` is set.
-  /// Nil while more is needed to fill it.
+  /// The next chunk as it stands in the file, its length in front. It is full, unless the end was added or `flushing` is set. The
+  /// result is nil while the chunk is not full.
   public mutating func chunk(flushing: Bool = false) -> [UInt8]? {
     guard !isOver else { return nil }
     fill()

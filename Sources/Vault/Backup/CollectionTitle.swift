@@ -2,7 +2,7 @@
 public struct CollectionTitle: Equatable, Sendable {
   /// For a person.
   public let label: String
-  /// The last part of the collection's object path; nil if none was kept with the label.
+  /// The last part of the collection's object path; nil if no name was kept with the label.
   public let name: String?
 
   /// Puts the values together.

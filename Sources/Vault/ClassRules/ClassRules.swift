@@ -61,7 +61,7 @@ public final class ClassRules {
   /// The problems of the files.
   public var problems: [Reason] { files.compactMap(\.problem) }
 
-  /// The first rule that fits, by the files as they are now; nil if no rule fits.
+  /// The first rule that fits, by the present files; nil if no rule fits.
   public func decision(for attributes: [String: String]) -> Decision? {
     refresh()
     return Self.decision(for: attributes, in: files.compactMap(\.file))

@@ -10,7 +10,7 @@ struct WatchedRules {
   private var wasRead = false
   /// The rules in force: the last rules of the file without an error.
   private(set) var file: RulesFile?
-  /// The problem with the file as it is now.
+  /// The problem with the present file.
   private(set) var problem: Reason?
 
   init(_ path: String, owner: uid_t, mustExist: Bool) {

@@ -17,7 +17,7 @@ public enum EnrolledPrints {
   /// User, driver and reader: fingers are in the third.
   private static let depthLimit = 4
 
-  /// A hash of all prints of that user; nil if there are none, or if they cannot be read, or are not the owner's alone.
+  /// A hash of all prints of that user; nil if there are no prints, if they cannot be read, or if others may write them.
   ///
   /// - Parameter owner: the user that fprintd runs as: root.
   public static func hash(of user: String, in folder: String = folder, owner: uid_t = 0) -> [UInt8]? {

@@ -30,7 +30,7 @@ public struct AccessControl: Hashable, Sendable {
   public let combination: Combination
   /// Whether the secret needs a passphrase of its own (`applicationPassword`).
   public let needsPassphrase: Bool
-  /// Apple's bits, as they are stored. They remember whether `and` was named.
+  /// Apple's bits, in the stored form. The bits also say whether `and` was named.
   public let rawValue: UInt32
 
   /// An item that requires nothing.
@@ -98,7 +98,7 @@ public struct AccessControl: Hashable, Sendable {
     return try? AccessControl(rawValue: rawValue & ~Condition.biometryCurrentSet.rawValue)
   }
 
-  /// Reads names with commas between them, as `biometry-any,or,device-passcode`; nothing for none.
+  /// Reads names with commas between them, as `biometry-any,or,device-passcode`; an empty text means none.
   public init(text: String) throws(Mistake) {
     var bits: UInt32 = 0
     for word in text.split(separator: ",", omittingEmptySubsequences: !text.contains(",")) {

@@ -103,7 +103,7 @@ extension Keybag.Opened {
   }
 
   /// Opens a keybag that another process wrote in place of this keybag, without any Argon2id; nil if it has another root key, or
-  /// lacks the protector that opened this keybag.
+  /// does not have the protector that opened this keybag.
   public borrowing func reopening(_ other: Keybag) throws(KeybagError) -> Keybag.Opened? {
     let opener = keybag.protectors[protector].id
     guard other.vault == keybag.vault, let place = other.protectors.firstIndex(where: { $0.id == opener }),

@@ -226,7 +226,7 @@ public struct Keybag: Equatable, Sendable {
       return try next { keybag in keybag.protectors.removeAll { $0.kind == .recoveryCode } }
     }
 
-    /// The keybag with the device key alone as the way in, one generation later. A recovery code stays.
+    /// The keybag that only the device key opens, one generation later. A recovery code stays.
     ///
     /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     public borrowing func removingPassword(
@@ -270,7 +270,7 @@ public struct Keybag: Equatable, Sendable {
 
     /// The keybag after a change, one generation later.
     ///
-    /// - Parameter isAwaitingDatabase: whether the folder has no database yet, nor a former state of one. A generation of 1
+    /// - Parameter isAwaitingDatabase: whether the folder has no database yet, and no former state of a database. A generation of 1
     ///   then stays 1, because from generation 2 on a missing database is a loss.
     borrowing func next(
       isAwaitingDatabase: Bool = false, _ change: (inout Keybag) -> Void
@@ -340,8 +340,8 @@ public struct Keybag: Equatable, Sendable {
   /// Tries `password` on each protector, proven protectors first. So a password that was chosen and then refused does not cost
   /// every login time.
   ///
-  /// - Throws: ``KeybagError/wrongPassword`` if none opens; ``KeybagError/damaged`` if one opens but its root key did not sign
-  ///   this keybag; ``KeybagError/noMemory``.
+  /// - Throws: ``KeybagError/wrongPassword`` if no protector opens; ``KeybagError/damaged`` if a protector opens but its root key
+  ///   did not sign this keybag; ``KeybagError/noMemory``.
   public func open(password: RawSpan) throws(KeybagError) -> Opened {
     let proven = protectors.indices.filter { protectors[$0].state != .unproven }
     let others = protectors.indices.filter { protectors[$0].state == .unproven }

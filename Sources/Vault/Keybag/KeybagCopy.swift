@@ -150,7 +150,7 @@ extension KeybagFile {
 public struct KeybagHealing: Equatable, Sendable {
   /// The damage, for a person.
   public let loss: Reason
-  /// The present name of the former file in the vault's folder; nil if there was none.
+  /// The present name of the former file in the vault's folder; nil if there was no file.
   public let aside: String?
 
   /// The damage and the healing, in one line.

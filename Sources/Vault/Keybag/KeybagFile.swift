@@ -120,7 +120,7 @@ public enum KeybagFile {
     } catch { throw error.code == EEXIST ? .alreadyThere : .file(error) }
   }
 
-  /// Whether there is no database, nor a former state of one.
+  /// Whether there is no database, and no former state of a database.
   public static func awaitsDatabase(in folder: borrowing Folder) -> Bool {
     !folder.contains(database) && !hasGenerations(folder)
   }

@@ -125,13 +125,13 @@ extension Keybag.Opened {
     return try next { $0.protectors.append(made) }
   }
 
-  /// The keybag without the security key of that name, one generation later; nil if it has none of that name.
+  /// The keybag without the security key of that name, one generation later; nil if no key has that name.
   public borrowing func removingSecurityKey(named name: String) throws(KeybagError) -> Keybag? {
     guard keybag.securityKeys.contains(where: { $0.name == name }) else { return nil }
     return try next { keybag in keybag.protectors.removeAll { $0.securityKey?.name == name } }
   }
 
-  /// The keybag in which a security key has another name, one generation later; nil if it has none of the former name.
+  /// The keybag in which a security key has another name, one generation later; nil if no key has the former name.
   ///
   /// - Throws: ``KeybagError/alreadyThere`` if another security key has the new name.
   public borrowing func renamingSecurityKey(_ former: String, to name: String) throws(KeybagError) -> Keybag? {
@@ -144,7 +144,7 @@ extension Keybag.Opened {
     return try next { $0.protectors[place] = $0.protectors[place].withFacts(renamed.encoded) }
   }
 
-  /// The security keys that stay beside a protector of that kind: none beside the device key, and none under the first password.
+  /// The security keys that stay beside a protector of that kind: no key beside the device key or under the first password.
   borrowing func securityKeys(besides kind: Protector.Kind) -> [Protector] {
     keybag.isPasswordless || kind == .device ? [] : keybag.protectors.filter { $0.kind == .securityKey }
   }

@@ -187,7 +187,7 @@ extension Reason {
     return .both(before, Self.more)
   }
 
-  /// Reads a value; nil if the bytes are malformed. A code that this version does not know is shown as it is.
+  /// Reads a value; nil if the bytes are malformed. A code that this version does not know is shown unchanged.
   package init?(decoding input: inout ByteReader) {
     guard let coded = CodedReason(decoding: &input) else { return nil }
     self.init(telling: coded)

@@ -48,7 +48,7 @@ final class NamePlace {
   /// Notes that the daemon owns the name on this connection, and watches the queue from now on.
   func hold(for bus: Bus) {
     self.bus = bus
-    // Looks again whenever a program takes a name of its own, because the bus does not announce a program that only waits for ours.
+    // Looks again whenever a program takes any name: the bus does not announce a program that only waits for our name.
     watch = try? bus.matchSignal(
       sender: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
       member: "NameOwnerChanged", arg0Namespace: "org", installed: { [weak self] _ in self?.look() }

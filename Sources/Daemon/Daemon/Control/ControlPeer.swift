@@ -13,7 +13,7 @@ protocol ControlPeerDelegate: AnyObject {
   func ended(_ peer: ControlPeer)
   /// The connection's helper begins to work on a password.
   func willDerive(_ peer: ControlPeer)
-  /// The connection of a prompt has ended. The end is nil if the program reported none.
+  /// The connection of a prompt has ended. The end is nil if the program reported no end.
   func promptEnded(_ peer: ControlPeer, _ end: PromptEnd?)
   /// A packet of another version came, which needs an answer.
   func met(_ message: OtherVersionMessage, from peer: ControlPeer)

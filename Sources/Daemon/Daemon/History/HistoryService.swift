@@ -192,7 +192,7 @@ final class HistoryService {
     work = try Refusal.vault(body)
     self.peer = peer
     peer.workEnded = { [weak self, weak peer] in
-      // Another client's work may have begun since.
+      // Another client's work may have begun meanwhile.
       if let self, self.peer === peer { self.work = nil }
     }
     return Done()

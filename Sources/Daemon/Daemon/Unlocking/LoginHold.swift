@@ -21,7 +21,7 @@ final class LoginHold {
   /// The processes that took too long. No request waits for them any more.
   private var late: Set<Int32> = []
 
-  /// How long programs on the bus are held. Programs give up after 25 s, and so does the bus if it started this program.
+  /// How long programs on the bus are held. Programs give up after 25 s. The bus, too, gives up then if it started this program.
   private static let limit = Duration.seconds(10)
   /// How long requests on the control socket are held. `latchkey status` gives up after 5 s.
   private static let askerLimit = Duration.seconds(4)

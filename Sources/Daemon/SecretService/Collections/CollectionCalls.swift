@@ -89,7 +89,7 @@ final class CollectionCalls {
 
   // MARK: - aliases
 
-  /// The collection that an alias names; nil for none.
+  /// The collection that an alias names; nil if the alias names no collection.
   private func collection(alias: String) throws(BusError) -> CollectionPlace? {
     if alias.isEmpty { return nil }
     if alias == "session" { return try tree.place(.session) }

@@ -72,8 +72,8 @@ final class AccessGrants {
   /// Whether `client` may read the item now.
   func allow(_ item: Int64, for client: String) -> Bool { entries[Key(item: item, client: client)] != nil }
 
-  /// A grant for a read. The read uses up a grant that is not reusable. Nil without a grant, and in the session's collection,
-  /// where no item requires anything.
+  /// A grant for a read. The read uses up a grant that is not reusable. The result is nil without a grant, and in the session's
+  /// collection, where no item requires anything.
   func read(_ item: ItemPlace, for client: String) -> AccessGrant? {
     guard case .vault = item.collection else { return nil }
     let item = item.id

@@ -13,8 +13,8 @@ final class PendingWrites {
 
   /// How many writes may wait for one answer of fprintd.
   private static let fingerWaitLimit = 64
-  /// How many writes of one client, and of all, may wait for the database. This is more than may wait for a person, because a
-  /// program that starts with the session may bring many at once, and none waits for long.
+  /// How many writes of one client, and of all, may wait for the database. The limit is higher than for a person, because a program
+  /// that starts with the session may bring many writes at once, and no write waits for long.
   private static let verificationWaitLimit = (own: 64, all: 256)
   /// How many items of one client, and of all, may wait for a person, and how many bytes they may have with their secrets
   /// and metadata. Each is held for as long as the person thinks, its secret in locked memory.
@@ -136,7 +136,7 @@ final class VerificationWait {
 /// An item that a client wants to store or change, and that waits until the enrolled fingers are known. Dropping it erases its
 /// secret.
 final class FingerWait {
-  /// The size of the item to store, in bytes; nil if there is none.
+  /// The size of the item to store, in bytes; nil if there is no such item.
   let size: Int?
   let call: MethodCall
   /// Stores the item.

@@ -15,7 +15,7 @@ final class PortalObject {
   private let queue: PromptQueue
   private let loop: EventLoop
   private var requests: [PortalRequest.Key: PortalRequest] = [:]
-  /// The applications with a prompt in vain since keys last came or went, and its time.
+  /// The applications whose prompt was in vain since keys last came or went, and the time of that prompt.
   private var refusals: [String: ContinuousClock.Instant] = [:]
   /// The keys that were in memory when applications were last served.
   private var keys = (session: false, unlocked: false)
@@ -26,7 +26,7 @@ final class PortalObject {
   private static let secretSize = 64
   /// How long an application waits for the vault to be unlocked, and how long we wait for the application to read.
   private static let timeout = Duration.seconds(60)
-  /// How long nobody is asked again for an application after a person was asked in vain.
+  /// How long an application shows no new prompt after a prompt in vain.
   private static let silence = Duration.seconds(60)
   /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of them.
   private static let requestLimit = (each: 8, all: 128)

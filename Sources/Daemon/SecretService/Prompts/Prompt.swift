@@ -42,7 +42,7 @@ final class Prompt {
   var unusedEnd: EventSource?
   /// The item that waits for a passphrase, if there is one.
   var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
-  /// The collection of the waiting request; nil for none.
+  /// The collection of the waiting request; nil without a collection.
   var collection: Int64? {
     let place: CollectionPlace
     switch purpose {

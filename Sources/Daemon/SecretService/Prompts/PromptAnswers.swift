@@ -72,7 +72,7 @@ public final class PromptAnswers {
     return (collection, item.stored?.id, item.new.label, item.new.control.accessibility)
   }
 
-  /// The item whose requirements change, if the question is about such a change; else nil.
+  /// The item whose requirements change, if the question is about a change of requirements; else nil.
   public func changingItem(_ question: Question) -> Int64? {
     if case .change(let change)? = waiting(question)?.purpose { change.item.id } else { nil }
   }

@@ -20,7 +20,7 @@ final class PromptCompletion {
   ///
   /// - Parameter dismissed: whether the person, or a lock, ended it.
   func tell(_ prompt: Prompt, dismissed: Bool) {
-    // The result has its type even after a dismissal, because clients read it all the same.
+    // The result has its type even after a dismissal, because clients read it anyway.
     switch prompt.purpose {
     case .unlock(let wanted):
       // Objects that were unlocked by other means count as well.
@@ -36,7 +36,7 @@ final class PromptCompletion {
     }
   }
 
-  /// - Parameter path: the object that was made or changed; nil for none.
+  /// - Parameter path: the object that was made or changed; nil without such an object.
   private func emit(_ prompt: Prompt, object path: String?) {
     emit(prompt, isDone: path != nil, "o") { $0.appendObjectPath(path ?? ObjectPath.none) }
   }

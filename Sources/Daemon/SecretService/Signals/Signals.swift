@@ -49,7 +49,7 @@ final class Signals {
   }
 
   /// Tells clients of collections that have other paths now, because labels can be opened, or cannot any more. The new path comes
-  /// first: clients that keep a list would show none for a moment.
+  /// first: clients that keep a list would otherwise show no collection for a moment.
   func pathsChanged() {
     var isDifferent = false
     for place in tree.places {

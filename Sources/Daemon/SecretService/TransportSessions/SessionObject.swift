@@ -63,7 +63,7 @@ final class SessionObject {
     }
     let isPlain = cipher == nil
     let path = ObjectPath.numbered(numbers.take(), below: ObjectPath.sessions)
-    // Some clients open a session for each secret and close none, so they have forgotten the oldest.
+    // Some clients open a session for each secret and never close a session, so they have forgotten the oldest.
     sessions.insert(TransportSession(path: path, owner: call.sender, cipher: cipher))
     clients.watch(call.sender)
     call.reply { out in

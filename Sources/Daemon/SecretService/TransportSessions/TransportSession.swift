@@ -13,7 +13,7 @@ final class TransportSession {
   let path: String
   /// The unique bus name of the session's client.
   let owner: String
-  /// Nil for `plain`.
+  /// The cipher; nil for `plain`.
   private let cipher: SessionCipher?
 
   init(path: String, owner: String, cipher: SessionCipher?) {

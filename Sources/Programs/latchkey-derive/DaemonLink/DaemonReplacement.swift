@@ -13,7 +13,7 @@ struct DaemonReplacement {
   /// - Returns: nil if the installed daemon runs now, or is started at the next connection.
   func perform() throws -> DeriveResult? {
     let daemon = try run.daemon.client()
-    // A daemon of another version counts from its hello, whenever the password was given.
+    // A daemon of another version counts from its hello, no matter when the password was given.
     guard !run.daemon.isLate else { return .late }
     // The greeting announces this process on the same connection. Until the former daemon ends, a lock or sleep ends this process,
     // as with a daemon of this version.

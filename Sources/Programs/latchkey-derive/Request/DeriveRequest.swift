@@ -19,17 +19,17 @@ struct DeriveRequest: ~Copyable {
   let service: String
   let tty: String
   let remoteHost: String
-  /// The folder that replaces the user's home folder; empty for none.
+  /// The folder that replaces the user's home folder; empty for the usual folder.
   let home: String
-  /// The folder that replaces the user's runtime folder; empty for none.
+  /// The folder that replaces the user's runtime folder; empty for the usual folder.
   let runtime: String
-  /// The file that replaces `/etc/shadow`; empty for none.
+  /// The file that replaces `/etc/shadow`; empty for the usual file.
   let shadow: String
   /// The number of the daemon's prompt that the request answers; 0 without a prompt.
   let prompt: UInt64
-  /// The file that replaces `/etc/latchkey/services`; empty for none.
+  /// The file that replaces `/etc/latchkey/services`; empty for the usual file.
   let services: String
-  /// The socket that replaces the device key service's; empty for none.
+  /// The socket that replaces the device key service's; empty for the usual socket.
   let device: String
   /// The password, the passphrase for the prompt, a recovery code, or a security key's answer; empty for a login without a password. For `removePassword` it
   /// is the present password, for `changePassword` the new one.

@@ -2,8 +2,8 @@ import CLatchkeyHelper
 import Glibc
 import LatchkeyPosix
 
-/// The PAM services whose logins without a password unlock the items that are readable behind the locked screen. The
-/// administrator names the services in a file, one name a line, # before a comment. Without the file there are none.
+/// The PAM services whose logins without a password unlock the items that are readable behind the locked screen. The administrator
+/// names the services in a file, one name a line, # before a comment. Without the file no service is named.
 struct AdmittedServices {
   static let path = "/etc/latchkey/services"
   private static let sizeLimit = 65536

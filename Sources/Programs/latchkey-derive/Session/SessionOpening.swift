@@ -112,7 +112,7 @@ struct SessionOpening {
     }
     let opened: Keybag.Opened
     do throws(KeybagError) {
-      // A daemon that wants no keys ends the connection soon. The vault is created all the same.
+      // A daemon that wants no keys ends the connection soon. The vault is still created.
       let isWanted = need == nil
       opened = try run.keybags.create { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
     } catch {

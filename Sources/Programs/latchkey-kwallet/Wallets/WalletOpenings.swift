@@ -11,7 +11,7 @@ final class WalletOpenings {
     let connection: String
     /// Whether the client's use of the wallet ends with the connection.
     let endsWithConnection: Bool
-    /// The client's window; empty for none.
+    /// The client's window; empty without a window.
     let window: String
     /// Gets whether the wallet is open, and whether it was created for this request.
     let answer: (_ isOpen: Bool, _ isNew: Bool) -> Void

@@ -65,7 +65,7 @@ final class WalletStore {
 
   private struct Collection {
     let path: String
-    /// Nil if the label cannot be read.
+    /// The label; nil if it cannot be read.
     let label: ExactName?
     let isLocked: Bool
   }

@@ -105,7 +105,7 @@ final class AgentConnection {
     }
   }
 
-  /// - Returns: how many bytes came; 0 if none are there now, or the other end is gone, which ends the connection.
+  /// - Returns: how many bytes came; 0 if no byte waits, or if the other end is gone, which ends the connection.
   private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
     if count > 0 {

@@ -267,7 +267,8 @@ final class SSHAgent {
     connection.answer(.success)
   }
 
-  /// The library that a client named for a security key, by its whole path; nil if it is not allowed. Another machine names none.
+  /// The library that a client named for a security key, by its whole path; nil if it is not allowed. Another machine names no
+  /// library.
   private func provider(_ name: String?, of connection: AgentConnection) -> String? {
     guard let name, name.lowercased() != SecurityKey.internalProvider else {
       return name.map { _ in SecurityKey.internalProvider }

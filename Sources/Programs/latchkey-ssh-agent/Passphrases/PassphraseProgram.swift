@@ -37,7 +37,7 @@ public enum PassphraseProgram {
     }
   }
 
-  /// Asks a question of OpenSSH's as it is.
+  /// Asks a question of OpenSSH's unchanged.
   private static func pass(_ question: String, _ prompter: PrompterChoice) -> Int32 {
     // OpenSSH puts the consequence last, behind names that a stranger may have chosen.
     guard let shown = PlainText.lines(question) else {

@@ -9,7 +9,7 @@ struct StoredPassphrase {
   private let attributes: [String: String]
   private let path: String
 
-  /// Nil without a vault.
+  /// Connects to the vault; nil without a vault.
   init?(of file: FilePassphrase) {
     do {
       connection = try ServiceConnection()

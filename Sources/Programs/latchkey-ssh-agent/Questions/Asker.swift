@@ -17,7 +17,7 @@ struct Asker {
     return other.isEmpty || other == own || other == "systemd" ? own : "\(own) (\(other))"
   }
 
-  /// The program's terminal; empty for none.
+  /// The program's terminal; empty without a terminal.
   var terminal: String { Caller(pid: pid).terminal }
 
   /// Whether the program is one of OpenSSH's programs that use only this machine's agent and bind that agent to no ssh session.

@@ -33,7 +33,7 @@ final class Question {
       (self.message, self.detail, self.terminal, self.kind) = (message, detail, terminal, kind)
     }
 
-    /// Nil for anything else.
+    /// Reads a question; nil for any other bytes.
     init?(_ bytes: [UInt8]) {
       let parts = String(decoding: bytes, as: UTF8.self).split(separator: "\0", omittingEmptySubsequences: false)
       guard parts.count == 4, let kind = Kind(rawValue: String(parts[3])) else { return nil }

@@ -33,7 +33,7 @@ final class Signing {
     case securityKeys
   }
 
-  /// Nil for a key that need not wait.
+  /// The turn of a security key; nil for a key that need not wait.
   var turn: Turn? {
     if key.item.publicKey.isOfSecurityKey { return .securityKeys }
     return key.require.isEmpty ? nil : .key(key.path)

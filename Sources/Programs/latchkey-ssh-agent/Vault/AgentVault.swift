@@ -26,10 +26,10 @@ final class AgentVault {
   private let loop: EventLoop
   private var prompts: [String: VaultPrompt] = [:]
   private var afterwards: [() -> Void] = []
-  /// The keys of the vault's last answer; nil if anything may have changed since. A signal comes before any answer that the vault
-  /// gives after the change.
+  /// The keys of the vault's last answer; nil if anything may have changed meanwhile. A signal comes before any answer that the
+  /// vault gives after the change.
   private var known: View?
-  /// The item of the session's seal, likewise.
+  /// The item of the session's seal in the vault's last answer.
   private var knownSeal: String?
   /// Whether the bus passes the vault's signals on.
   private var hearsChanges = true
@@ -128,7 +128,7 @@ final class AgentVault {
 
   // MARK: Keys
 
-  /// The keys of the last ``look()``, if nothing has changed since. A locker may have appeared since.
+  /// The keys of the last ``look()``, if nothing has changed meanwhile. A locker may have appeared after that look.
   var lastView: View? { hearsChanges && connection?.isLost == false ? known : nil }
 
   /// All keys: the session's first, each in the order in which it was stored.

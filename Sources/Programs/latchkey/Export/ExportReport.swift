@@ -38,7 +38,7 @@ struct ExportReport: Encodable {
   private(set) var lines: [Line] = []
   /// Notices for the person that are about no item.
   var notices: [String] = []
-  /// The file that was written; nil for none.
+  /// The file that was written; nil if no file was written.
   var file: String?
 
   init(isDry: Bool) { dry_run = isDry }

@@ -36,7 +36,7 @@ struct HistoryMakeCommand: ParsableCommand {
 
 extension DaemonPlace {
   /// Makes a generation after many items came, so that an item which is deleted within the next hour can come back. If no
-  /// generation can be made, for example because they are off, the items are in the vault all the same.
+  /// generation can be made, for example because they are off, the items are still in the vault.
   ///
   /// Only the last generation of each hour stays. A generation with items may have some that were deleted or replaced since, so
   /// it is not superseded here.

@@ -131,7 +131,7 @@ struct ImportKWalletCommand: ParsableCommand {
   private static let saltEnding = ".salt"
   private static let notesEnding = "_attributes.json"
 
-  /// The salt beside a wallet; empty if there is none.
+  /// The salt beside a wallet; empty if there is no salt.
   private static func salt(of stem: String) throws(ForeignFileError) -> SecureBytes {
     do {
       guard let file = try? ForeignFile(stem + saltEnding) else { return try SecureBytes(count: 0) }

@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyText
 
-/// The items of the vault that were equal at the old place when an import last saw them, with the times that each had then at
-/// both places. An item that still has its time was not changed here since. The record has no label, attribute or secret, and
+/// The items of the vault that were equal at the old place when an import last saw them, with the times that each had then at both
+/// places. An item that still has its time was not changed here after that. The record has no label, attribute or secret, and
 /// nothing derived from one.
 ///
 /// Each old place counts for itself: a newer secret from one file never replaces a secret that came from another place.

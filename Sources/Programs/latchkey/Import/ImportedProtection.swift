@@ -4,7 +4,7 @@ import LatchkeyKeybag
 
 extension ForeignItem.Protection {
   /// Why the item's secret cannot replace the secret of an item of class `present` that requires nothing: the new secret would lose
-  /// protection there. Nil if it keeps its protection.
+  /// protection there. The answer is nil if the secret keeps its protection.
   func objection(to present: AccessibilityClass?) -> String? {
     guard require.isEmpty else {
       return translated("it requires \(require) there, and the vault's item requires nothing")

@@ -33,7 +33,7 @@ struct Importer {
   /// Stores everything.
   ///
   /// - Parameters:
-  ///   - standard: the name of the collection for programs that name none.
+  ///   - standard: the name of the collection for programs that name no collection.
   ///   - areOurs: whether Latchkey wrote the items. In these, only the portal's secrets have their schema.
   mutating func take(_ collections: [ForeignCollection], standard: String?, areOurs: Bool = false) throws {
     let wanted = collections.filter(choice.takes).map { one in
@@ -287,7 +287,7 @@ struct Importer {
     }
     for (item, mine) in relabelled { try relabel(item, mine, home) }
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
-      // It is unknown which item replaces which.
+      // Nobody knows which item replaces which other item.
       let reason =
         translated(
           """

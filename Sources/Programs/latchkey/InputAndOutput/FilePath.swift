@@ -2,7 +2,7 @@ import Glibc
 
 /// The parts of a path.
 enum FilePath {
-  /// The absolute path; the path as it is if the current folder was deleted or cannot be reached.
+  /// The absolute path; the path unchanged if the current folder was deleted or cannot be reached.
   static func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
     defer { free(folder) }

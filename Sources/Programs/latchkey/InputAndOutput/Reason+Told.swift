@@ -22,7 +22,7 @@ extension BusError {
   /// The vault's reason; nil for an error of the bus or of another program, and for an error that came without a reason.
   var reason: Reason? { Reason(encoded: detail) }
 
-  /// The sentence in the person's language. Words of another program stay as they are.
+  /// The sentence in the person's language. Words of another program stay unchanged.
   var told: String { reason?.told ?? message }
 
   /// The sentence without the advice.

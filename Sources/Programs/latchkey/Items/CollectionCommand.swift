@@ -159,7 +159,7 @@ struct CollectionCommand: ParsableCommand {
       }
     }
 
-    /// The vault knows whether the collection has a passphrase, and refuses one that has none.
+    /// The vault knows whether the collection has a passphrase, and refuses a collection without a passphrase.
     private func deleteLocked(_ collection: ListedCollection, items: Int) throws {
       // The password is in this process for a moment.
       try LatchkeyPosix.Process.forbidInspection()

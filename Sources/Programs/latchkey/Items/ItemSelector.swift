@@ -50,7 +50,7 @@ enum ItemSelector {
     return (0x30...0x39).contains(byte) || (0x61...0x7a).contains(letter) || byte == UInt8(ascii: "_")
   }
 
-  /// The items; may be none. A search returns the most recently changed one first.
+  /// The items, perhaps no item. A search returns the most recently changed one first.
   func items(from connection: VaultConnection) throws -> [ListedItem] {
     switch self {
     case .paths(let paths):
@@ -85,7 +85,7 @@ enum ItemSelector {
     return found.sorted { ($0.modified, $0.number) < ($1.modified, $1.number) }
   }
 
-  /// The only item; ends the command if there is none, or more than one.
+  /// The only item; ends the command if there is no item, or more than one.
   func item(from connection: VaultConnection) throws -> ListedItem {
     let found = try items(from: connection)
     guard let first = found.first else { throw Self.nothing }

@@ -89,7 +89,7 @@ struct ListedCollection {
     return collections
   }
 
-  /// The collection that a person names: by the last part of its path, or by its label. The default one if none is named.
+  /// The collection that a person names: by the last part of its path, or by its label. Without a name, the default collection.
   static func named(_ name: String?, from connection: VaultConnection) throws -> ListedCollection {
     guard let name else { return try standard(from: connection) }
     let all = try all(from: connection)

@@ -14,7 +14,7 @@ struct ListedItem: Encodable {
   private(set) var created: UInt64 = 0
   private(set) var modified: UInt64 = 0
   private(set) var accessibility: AccessibilityClass?
-  /// The item's requirements, in the words of --require; empty for none, nil if the label is nil.
+  /// The item's requirements, in the words of --require; empty without requirements, nil if the label is nil.
   private(set) var require: String?
   private(set) var collection: ListedCollection?
   /// Why the item is locked.

@@ -34,7 +34,7 @@ struct DevicePlace: ParsableArguments {
     }
   }
 
-  /// Runs a command that erases data of a user, and says so if the service has none of that user.
+  /// Runs a command that erases data of a user, and says so if the service has no data of that user.
   func run(_ command: ServiceDeviceKey.Command, of user: UInt32) throws {
     let isKnown = try telling { () throws(DeviceKeyError) in
       do throws(DeviceKeyError) {

@@ -132,7 +132,7 @@ struct PassphraseAsking: ParsableArguments {
     } catch ControlError.declined(let reason) { throw declined(reason, at: place) }
   }
 
-  /// The vault's answer, with the names of all collections if none has this name.
+  /// The vault's answer, with the names of all collections if no collection has this name.
   static func declined(_ reason: Reason, at place: DaemonPlace) -> Failure {
     guard reason == .refusal(.noCollectionOfName), let connection = try? VaultConnection(place),
       let all = try? ListedCollection.all(from: connection)

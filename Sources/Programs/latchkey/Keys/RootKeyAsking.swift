@@ -131,7 +131,7 @@ struct RootKeyAsking: ParsableArguments {
     return conversation.given
   }
 
-  /// Asks for the login password, and runs `program` with it. If the login has none, nobody is asked.
+  /// Asks for the login password, and runs `program` with it. If the login has no password, nobody is asked.
   func askPassword(
     for operation: HelperOperation, of program: DeriveProgram, _ status: Status, output: Int32? = nil,
     anywhere: Bool = false

@@ -26,7 +26,7 @@ struct ChildProgram {
   struct Outcome: ~Copyable {
     let output: SecureBytes
     let isDone: Bool
-    /// The signal that ended the program, for example because of a limit; 0 for none.
+    /// The signal that ended the program, for example because of a limit; 0 without a signal.
     let signal: Int32
     /// The lines of the program's standard error.
     let complaints: [String]
@@ -57,7 +57,7 @@ struct ChildProgram {
   ///
   /// - Parameters:
   ///   - input: the program's standard input.
-  ///   - document: the content of ``documentPath``, a pipe; empty for none.
+  ///   - document: the content of ``documentPath``, a pipe; empty without a document.
   func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
     var errors: [Int32] = [-1, -1]
     var (sender, written, writer): (Int32, Int32, Int32) = (-1, -1, -1)

@@ -8,7 +8,7 @@ final class OwnTerminal {
   private let device: FileDescriptor
   private var before = termios()
 
-  /// Nil if there is no terminal.
+  /// Opens the terminal; nil if there is none.
   init?() {
     guard let device = try? FileDescriptor.open("/dev/tty", flags: O_RDWR | O_NOCTTY) else { return nil }
     self.device = device

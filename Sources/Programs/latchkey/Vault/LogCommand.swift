@@ -62,7 +62,7 @@ struct LogCommand: ParsableCommand {
 struct LoggedAccess: Encodable {
   let line: AccessLogEntry
 
-  /// The item's place, in the words of the command line; nil for none.
+  /// The item's place, in the words of the command line; nil without an item.
   private var item: String? {
     guard let event = line.event, event.action != .log, event.item > 0, event.collection > 0 else { return nil }
     return ListedCollection.place(ofItem: event.item, in: event.collection)

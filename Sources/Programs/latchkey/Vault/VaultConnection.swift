@@ -151,7 +151,7 @@ final class VaultConnection {
       """)
   }
 
-  /// The condition of an item beyond an unlocked session; nil for none, and for a collection.
+  /// The condition of an item beyond an unlocked session; nil without a condition, and for a collection.
   private func requirement(of path: String) -> String? {
     guard let require = (try? ListedItem(path, from: self))?.require, !require.isEmpty else { return nil }
     return require

@@ -34,7 +34,7 @@ public struct DesktopFacts: Sendable {
     public let needsFormerPassword: Bool
     /// The problems that report a finished repair.
     public let repairs: [String]
-    /// The damage of the device key; nil if none is known.
+    /// The damage of the device key; nil if no damage is known.
     public let deviceDamage: DeviceDamage?
     /// Whether a finger at the lock screen unlocks the vault.
     public let hasFinger: Bool

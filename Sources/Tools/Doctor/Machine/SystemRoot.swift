@@ -61,7 +61,7 @@ public struct SystemRoot: Sendable {
     }
   }
 
-  /// A file's lines; none if it cannot be read.
+  /// A file's lines; no lines if it cannot be read.
   package func lines(_ path: String) -> [Substring] {
     guard case .text(let text) = content(path) else { return [] }
     return text.split(separator: "\n")
@@ -112,7 +112,7 @@ public struct SystemRoot: Sendable {
     return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
   }
 
-  /// The names in a folder, sorted; none if it cannot be read.
+  /// The names in a folder, sorted; no names if it cannot be read.
   package func names(in path: String) -> [String] {
     let names = try? open(path, flags: O_RDONLY | O_DIRECTORY).names()
     return names?.sorted() ?? []

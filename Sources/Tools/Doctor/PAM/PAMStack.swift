@@ -13,7 +13,7 @@ struct PAMStack {
   struct Entry: Equatable {
     /// The module without its folder, as `pam_unix.so`; empty if a substack begins here.
     let module: String
-    /// The module as it is written, with a folder if there is one.
+    /// The module in its written form, with a folder if the line has one.
     let path: String
     let options: [String]
     let control: PAMControl

@@ -22,7 +22,7 @@ struct PAMTrial {
     case entry(Int)
     /// No module accepts the password: the password is wrong.
     case none
-    /// Every module succeeds, because none checks a password, as in `session`.
+    /// Every module succeeds, because no module checks a password, as in `session`.
     case every
   }
 

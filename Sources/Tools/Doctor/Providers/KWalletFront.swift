@@ -13,8 +13,8 @@ package struct KWalletFront {
   /// The program's file.
   package let program: String
 
-  /// Nil if latchkey-kwallet is not installed, if there is no KWallet to replace, or if KDE's own proxy answers: from KDE
-  /// Frameworks 6.14 on, that proxy keeps everything in a Secret Service.
+  /// Finds the program; nil if latchkey-kwallet is not installed, if there is no KWallet to replace, or if KDE's own proxy answers:
+  /// from KDE Frameworks 6.14 on, that proxy keeps everything in a Secret Service.
   package init?(root: SystemRoot) {
     let files = ["/usr/libexec", "/usr/local/libexec"].map { "\($0)/latchkey-kwallet" }
     guard let program = files.first(where: { root.contains($0) }), !Self.hasProxy(root),

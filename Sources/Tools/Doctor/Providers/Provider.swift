@@ -173,7 +173,7 @@ package struct Provider: Sendable {
     return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 
-  /// The files that start the provider or make it offer the service, for a person; empty if none does.
+  /// The files that start the provider or make it offer the service, for a person; empty if no file does.
   package func enabling(_ root: SystemRoot, home: String, searchPath: [String]) -> [String] {
     let files = UnitFiles(root: root, home: home)
     var found = units.filter { files.isWanted($0) && offersSecrets(unit: $0, files) }

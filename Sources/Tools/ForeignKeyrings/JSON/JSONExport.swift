@@ -12,7 +12,7 @@ public struct JSONExport {
 
   /// The collections, in the order of the file.
   public private(set) var collections: [ForeignCollection] = []
-  /// The name of the collection for programs that name none; nil if the file does not say it.
+  /// The name of the collection for programs that name no collection; nil if the file does not say it.
   public private(set) var standard: String?
 
   private var reader = JSONReader()

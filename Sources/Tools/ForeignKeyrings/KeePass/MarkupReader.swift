@@ -8,7 +8,7 @@ struct MarkupReader {
   enum Event {
     /// A tag that opens an element. The second value is the place of its attributes.
     case start(String, Range<Int>)
-    /// The text between two tags, with entities as they are.
+    /// The text between two tags, with its entities unresolved.
     case text(Range<Int>)
     case end(String)
   }

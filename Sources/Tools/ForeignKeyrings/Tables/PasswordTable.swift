@@ -55,7 +55,7 @@ public enum PasswordTable {
     public fileprivate(set) var dialect = TableDialect.usual
     /// Whether backslashes were taken out of values.
     public fileprivate(set) var hasBackslashes = false
-    /// How many values were read as HTML, and how many may be HTML but were left as they are.
+    /// How many values were read as HTML, and how many may be HTML but were left unchanged.
     public fileprivate(set) var (decoded, doubtful) = (0, 0)
     /// How many rows have several addresses.
     public fileprivate(set) var several = 0
@@ -79,7 +79,7 @@ public enum PasswordTable {
     case tooManyFields(line: Int)
     /// The file ends in the middle of the row.
     case cutOff
-    /// A value that begins on that line has a quote at its start and none at its end. No row behind it was read.
+    /// A value that begins on that line has a quote at its start and no quote at its end. No row behind it was read.
     case openQuote(line: Int)
   }
 
@@ -98,8 +98,8 @@ public enum PasswordTable {
   /// - Parameters:
   ///   - bytes: the file.
   ///   - named: columns with other names than the known programs use.
-  /// - Throws: `unknownFormat` if the first row names no password; `noColumn` if it does not name one of `named`; `openQuote`
-  ///   if it has such a value.
+  /// - Throws: `unknownFormat` if the first row names no password; `noColumn` if that row lacks a name in `named`; `openQuote` if
+  ///   it has such a value.
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {

@@ -2,7 +2,7 @@ import LatchkeyText
 
 /// Addresses as people and other programs write them: several in one text, without a scheme, with capitals and blanks.
 enum WebAddress {
-  /// The host that a text names first, in small letters and without a port; empty if it names none.
+  /// The host that a text names first, in small letters and without a port; empty if the text names no host.
   static func server(of text: String) -> String {
     let addresses = addresses(in: text)
     let isAlone = text.split(whereSeparator: isSeparator).count == 1

@@ -251,7 +251,7 @@ public final class Restore {
         ? .presentUnreadable : .otherSecret
       return report.add(line(.conflict, .item(reason)))
     }
-    // A restore removes no condition of the present item, and none of the backup's item.
+    // A restore removes no condition of the present item, and no condition of the backup's item.
     let old = group.candidates[free]
     let both = old.accessibility.joined(with: item.key.row.accessibility)
     guard let key = item.collection.current(both, share: vault.keys.share), key.secretKey != nil, key.metadataKey != nil

@@ -5,7 +5,7 @@ import LatchkeyReasons
 final class RestoreTarget {
   let label: String
   let aliases: BackupCollection.Aliases
-  /// Nil if nothing can be stored there, and for a new collection that does not exist yet.
+  /// The collection; nil if nothing can be stored there, and for a new collection that does not exist yet.
   var collection: OpenCollection?
   let obstacle: Reason?
   /// The backup's record for a new collection; nil for an existing one.

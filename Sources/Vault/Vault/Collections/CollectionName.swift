@@ -70,7 +70,7 @@ public enum CollectionName {
     return String(identifier)
   }
 
-  /// Letters and digits of ASCII as they are; each other byte as an underscore and two hexadecimal digits.
+  /// Letters and digits of ASCII unchanged; each other byte as an underscore and two hexadecimal digits.
   private static func escaped(_ identifier: String) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var bytes: [UInt8] = []

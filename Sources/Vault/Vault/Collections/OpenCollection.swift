@@ -4,7 +4,7 @@ import LatchkeySodium
 /// One collection, with its keys that are in memory.
 final class OpenCollection {
   var row: CollectionRow
-  /// Nil for a collection that the login alone opens.
+  /// The passphrase; nil for a collection that the login alone opens.
   private(set) var passphrase: CollectionPassphrase?
   /// The secret behind the passphrase. Nil until the passphrase was given.
   private var passphraseSecret: HeldKey?

@@ -10,8 +10,8 @@ extension VaultCollections {
   /// Whether labels can be opened, so that collections have names that are made of their labels.
   public var knowsNames: Bool { keys.index != nil }
 
-  /// The collection with that name; nil if there is none. After damage, a missing collection is an error, because its label may be
-  /// the damaged part.
+  /// The collection with that name; nil if there is no such collection. After damage, a missing collection is an error, because its
+  /// label may be the damaged part.
   public func named(_ name: String) throws(VaultError) -> Int64? {
     _ = try database.ready()
     _ = try keys.readyIndex()

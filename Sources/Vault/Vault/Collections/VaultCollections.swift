@@ -196,8 +196,8 @@ public final class VaultCollections {
     }
   }
 
-  /// The collection that an alias names; nil if there is none. After damage, a missing alias is an error, because it may be the
-  /// damaged part.
+  /// The collection that an alias names; nil if there is no such alias. After damage, a missing alias is an error, because it may
+  /// be the damaged part.
   public func alias(_ name: String) throws(VaultError) -> Int64? {
     // Without a database, the error names the database, and not the index that is missing with it.
     _ = try database.ready()

@@ -62,7 +62,7 @@ struct DeviceShare {
     return next
   }
 
-  /// Whether the items that depend on the login's password were destroyed, and no password was seen since.
+  /// Whether the items that depend on the login's password were destroyed, and no password came after that.
   var isErased: Bool { erasable == nil }
 
   /// The share without its erasable secret.

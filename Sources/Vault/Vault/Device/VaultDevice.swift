@@ -137,8 +137,7 @@ public final class VaultDevice {
     {
       state.key = served
     }
-    // The device key is lost or another device's. Items that depend on it stay as they are, and this device gets a share of its
-    // own.
+    // The device key is lost or another device's. Items that depend on it stay unchanged, and this device gets its own share.
     if keys.share == nil, key == nil || keys.deviceProblem != nil { try open(folder, mayCreate: true) }
     try adopt(folder)
     try moveToService(folder)
@@ -199,7 +198,7 @@ public final class VaultDevice {
     }
   }
 
-  /// Moves a share that depends on the key in a file to the service. The share stays the same, and so does all that depends on it.
+  /// Moves a share that depends on the key in a file to the service. The share, and everything that depends on it, stays the same.
   /// After an interruption the file or the service opens the share, because the file is erased last.
   private func moveToService(_ folder: borrowing Folder) throws(VaultError) {
     guard backend == .file, let share = keys.share, let store = database.store else { return }

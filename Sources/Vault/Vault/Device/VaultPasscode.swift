@@ -7,7 +7,7 @@ public final class VaultPasscode {
   private struct State {
     /// Items that were destroyed; see ``takeDestroyed()``.
     var destroyed: [FoundItem] = []
-    /// Whether this program had the device erase the secret that these items depended on, and has not replaced the secret since.
+    /// Whether this program had the device erase the secret that the items depended on, and has not replaced the secret yet.
     var itemsAreDead = false
   }
 

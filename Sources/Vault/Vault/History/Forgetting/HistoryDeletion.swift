@@ -7,14 +7,14 @@ import LatchkeySQLite
 final class HistoryDeletion {
   private enum Stage {
     case deleting([Int64])
-    /// Makes these indexes again, because one lacks an entry of a row to delete.
+    /// Makes these indexes again, because an index lacks the entry of a row to delete.
     case indexing([String], items: [Int64])
   }
 
   /// How many items a step deletes at most.
   static let batch = 64
 
-  /// Nil at the end, so that the copy has no log beside it when it gets its name.
+  /// The copy's database; nil at the end, so that the copy has no log beside it when it gets its name.
   private var store: Store?
   private var stage: Stage
   private var areIndexesNew = false

@@ -314,7 +314,7 @@ public final class History: TighteningObserver {
       noteLook()
       isWanted = false
       problem = error.reason
-      // Generations that are too many or too old are removed all the same.
+      // Generations that are too many or too old are still removed.
       if mayMake { try? removeGenerations(before: epoch) }
       return false
     }
@@ -328,7 +328,7 @@ public final class History: TighteningObserver {
     case .resting: return try begin(store, epoch: epoch, mayMake: mayMake)
     case .comparing(var walk):
       let isDifferent: Bool?
-      // If one generation cannot be read, others are made all the same.
+      // If one generation cannot be read, others are still made.
       do throws(VaultError) { isDifferent = try walk.step() } catch { isDifferent = true }
       switch isDifferent {
       case nil: stage = .comparing(walk)
@@ -368,7 +368,7 @@ public final class History: TighteningObserver {
     }
     if mustLoosen {
       do throws(VaultError) { if try loosen(store) { return true } } catch {
-        // Generations that are not kept any more are removed all the same, which makes room.
+        // Generations that are not kept any more are still removed, and their removal makes room.
         if try thin(generations) {
           failedToLoosenAt = nil
           return true

@@ -12,7 +12,7 @@ public struct HistoryEntry: Equatable, Sendable {
 }
 
 extension History {
-  /// The generations below a number, the newest first. Each is opened, so their number is limited, and so is the time.
+  /// The generations below a number, the newest first. Each is opened, so their number and the time are limited.
   ///
   /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
   /// - Returns: the generations, and whether there are older generations.
