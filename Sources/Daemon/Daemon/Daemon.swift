@@ -36,8 +36,8 @@ import LatchkeySessionState
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings them, the bus
-/// serves what they open. This type puts the parts together, and tells each of them about the others.
+/// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings keys, and the bus
+/// serves the opened items. This type puts the parts together, and tells each of them about the others.
 package final class Daemon {
   private let loop: EventLoop
   private let vault: Vault

@@ -28,7 +28,7 @@ import LatchkeyVault
 /// The object tree of `org.freedesktop.secrets` on one bus connection (Secret Service 0.2): puts the parts together, and tells
 /// each of them the events around the vault.
 ///
-/// It answers by the keys that the vault has at the moment. No answer waits for a person. If one has to be asked, the client
+/// It answers by the keys that the vault has at the moment. No answer waits for a person. For a question to a person, the client
 /// gets a prompt object.
 public final class SecretService {
   /// The well-known name.

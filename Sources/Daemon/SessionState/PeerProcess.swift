@@ -8,8 +8,8 @@ public enum PeerProcess: Equatable, Sendable {
   /// In no session and under no user's manager: a system service. Examples are display managers, getty and sshd, and the
   /// logins that they handle until the session begins.
   ///
-  /// `startedByRoot`: whether root runs the program that started the process. A display manager is root's; a job of a user's that
-  /// authenticates is not.
+  /// `startedByRoot`: whether root runs the program that started the process. Root runs a display manager, but not a user's job
+  /// that authenticates.
   case systemService(startedByRoot: Bool)
   /// A unit of a user's manager, where desktops start their shells and lockers. It is in no session.
   case userManager(uid: UInt32)

@@ -89,7 +89,7 @@ public struct SessionMachine: Sendable {
 
   // MARK: Facts
 
-  /// Whether a locker is up. Only this holds prompts back; a lock alone does not.
+  /// Whether a locker is up. Only a locker holds prompts back, and not a lock alone.
   public var lockerUp: Bool { !screenSavers.isEmpty || sessionsAreBehindLocker }
 
   /// The user's session that a process is in, by a unique number; nil if the process is in no session that counts.

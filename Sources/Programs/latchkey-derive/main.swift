@@ -64,7 +64,7 @@ private func work(
     try Process.become(account)
     // The kernel allowed inspection again when the user changed.
     try Process.forbidInspection()
-    // The system may have the new password already. So it must open the vault, even if the program that changed it ends.
+    // The system may have the new password already. So the password must open the vault, even if the program that changed it ends.
     if request.operation == .changePassword { outlet.tellOutlives() }
     try Process.endWithParent()
   } catch { return .internalError }

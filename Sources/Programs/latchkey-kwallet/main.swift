@@ -17,8 +17,8 @@
 // person waits for the vault's own prompt, and programs that want the same wallet wait for the same
 // prompt.
 //
-// It does not ask a person anything itself. It does not separate the programs of one user, and neither does KWallet. It keeps none
-// of KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` does, and `FormerWalletsNotice` says so
+// It does not ask a person anything itself. It does not separate the programs of one user, as KWallet does not. It keeps none of
+// KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` does, and `FormerWalletsNotice` says so
 // once.
 
 import Glibc

@@ -11,10 +11,10 @@
 // away. A `Question` asks whether a key may sign, by a process of its own, which is the same program
 // with `--ask`.
 //
-// The program promises that it keeps no private key. It reads one for each signature and erases it
-// afterwards, so the vault alone decides which keys can sign now. Constraints of a key are kept:
-// lifetime, confirmation, destinations. The person reads what the signed bytes say, and the host's name
-// as the list of known hosts has it.
+// The program promises that it keeps no private key. It reads a private key for each signature and erases it
+// afterwards, so the vault alone decides which keys can sign now. Constraints of a key are kept: lifetime,
+// confirmation, destinations. The person reads what the signed bytes say, and the host's name as the list of known
+// hosts has it.
 //
 // It does not trust the name of the program that asks (`Asker`): that is a hint. It does not speak ssh,
 // and forwards nothing. `ssh-add -x` locks only the agent, by a passphrase of its own (`AgentLock`),

@@ -4,11 +4,11 @@
 // memory nor offers a hook. This module defines both functions again. The linker exports them from the
 // program, so libraries find these two before libc's own.
 //
-// A program uses the module by linking it. Package.swift adds the linker's options (`exportMappings`).
-// There is nothing to call: the module Sodium announces the size of the next mapping
-// (``WorkingMemory``), and these functions treat a mapping of just that size in a special way. It is
-// locked as far as the limit allows, it is in no core dump, and it is erased before it is unmapped.
-// Every other mapping is the plain system call.
+// A program uses the module by linking it. Package.swift adds the linker's options (`exportMappings`). There
+// is nothing to call: the module Sodium announces the size of the next mapping (``WorkingMemory``), and
+// these functions treat a mapping of just that size in a special way. The memory is locked as far as the
+// limit allows, in no core dump, and erased before it is unmapped. Every other mapping is the plain system
+// call.
 //
 // The module promises that no password and no key derived from one stays in freed pages.
 // Tests/Integration/Memory looks for both.

@@ -16,9 +16,9 @@
 // it is used, and erased when the value ends. ``Gcrypt/eraseAll`` erases it in a signal handler. Types that own a secret are not
 // copyable. Errors carry no data.
 //
-// It does not decide which algorithm is good enough. Nothing of Latchkey's own depends on MD5, SHA-1 or
-// PBKDF2: a file of another program decides, and such a file is only read. It does not authenticate
-// what AES-CBC decrypts, because the protocols that use it do not. No other module calls libgcrypt.
+// It does not decide which algorithm is good enough. Nothing of Latchkey's own depends on MD5, SHA-1 or PBKDF2: a file of another
+// program decides, and such a file is only read. It does not authenticate what AES-CBC decrypts, because the protocols with AES-CBC
+// do not authenticate. No other module calls libgcrypt.
 
 import CLatchkeyGcrypt
 

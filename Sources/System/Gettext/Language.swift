@@ -1,8 +1,8 @@
 import CLatchkeyGettext
 import Glibc
 
-/// The language in which this program speaks to a person. It is English until ``begin()``, and if the system has no such
-/// locale, or there is no catalogue for it.
+/// The language in which this program speaks to a person. It is English until ``begin()``, and if the system has no such locale, or
+/// if its catalogue is missing.
 ///
 /// Only the texts of ``translated(_:)`` change with the language. The process stays in the locale "C": numbers, times, system
 /// errors and the texts of other libraries are the same in every language.

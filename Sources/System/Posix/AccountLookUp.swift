@@ -2,7 +2,7 @@ import Glibc
 
 /// Looks an account up by its number without blocking. A directory service may answer, and take minutes.
 ///
-/// A separate thread does it. The thread shares nothing but a pipe with others, and nobody waits for it if it takes too long.
+/// A separate thread does it. The thread shares nothing but a pipe with others, and nobody waits for a slow thread.
 public struct AccountLookUp: ~Copyable {
   private let answered: FileDescriptor
 

@@ -100,7 +100,7 @@ public final class NewFile {
     try folder.synchronize()
   }
 
-  /// Gives a file without a name its final name. If it replaces another file, it gets the temporary name first, because a link
+  /// Gives a file without a name its final name. A file that replaces another file gets the temporary name first, because a link
   /// replaces nothing.
   ///
   /// - Returns: whether the file has the final name.

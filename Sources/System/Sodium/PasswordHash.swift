@@ -16,7 +16,7 @@ public enum PasswordHash {
   ///
   /// - Parameters:
   ///   - passes: at least 1.
-  ///   - memory: in bytes, a multiple of 1024, at least 8 KiB. The caller bounds it before it believes it.
+  ///   - memory: in bytes, a multiple of 1024, at least 8 KiB. The caller must limit a number from a file.
   /// - Throws: ``SodiumError/outOfMemory`` if the system does not give `memory`. Nobody tries again with less.
   public static func derive(
     password: RawSpan, salt: [UInt8], passes: UInt32, memory: UInt64

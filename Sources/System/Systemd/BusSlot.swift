@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 
-/// A registration at a bus: a match, an exported interface, a node enumerator, a watch. Its owner takes it back by dropping it,
-/// even from within its own handler.
+/// A registration at a bus: a match, an exported interface, a node enumerator, a watch. The owner of a registration takes it back
+/// by dropping this object, even from within the handler.
 public final class BusSlot {
   private var slot: OpaquePointer?
 

@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 import Glibc
 
-/// One sd-event loop. Single-threaded: every object made from it stays on the thread that runs it.
+/// One sd-event loop. Single-threaded: every object of a loop stays on the thread that runs the loop.
 public final class EventLoop {
   let pointer: OpaquePointer
   /// The number of the turn that ``run()`` is in; nil outside of it.

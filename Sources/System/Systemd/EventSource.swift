@@ -1,8 +1,8 @@
 import CLatchkeySystemd
 import Glibc
 
-/// A timer, descriptor, signal or piece of idle work that an event loop watches. Its owner removes it from the loop by dropping
-/// it, even from within its own handler.
+/// A timer, descriptor, signal or piece of idle work that an event loop watches. The owner removes the source from the loop by
+/// dropping this object, even from within the handler.
 public final class EventSource {
   enum Kind {
     case timer(delay: Duration, repeating: Bool)

@@ -1,7 +1,7 @@
 import Glibc
 
 extension PeerCredentials {
-  /// Whether the kernel holds the process stopped, by a signal or a debugger: it answers no call until it goes on. False if that is
+  /// Whether the kernel holds the process stopped, by a signal or a debugger: a stopped process answers no call. False if that is
   /// unknown, as inside a sandbox.
   public var isStopped: Bool {
     guard let pid, let file = fopen("/proc/\(pid)/stat", "re") else { return false }

@@ -88,7 +88,7 @@ public struct AccessEvent: Hashable, Sendable {
     for text in [label, caller] { out.short(AccessEvent.cut(text)) }
   }
 
-  /// Reads the same; nil for anything else.
+  /// Reads such bytes; nil for any other bytes.
   public init?(decoding input: inout ByteReader) {
     guard let action = (try? input.number()).flatMap(Action.init(rawValue:)),
       let outcome = (try? input.number()).flatMap(Outcome.init(code:)), let count = try? input.number(UInt32.self),

@@ -54,7 +54,7 @@ public struct BackupBeginning: Equatable, Sendable {
 public struct BackupDevice: Equatable, Sendable {
   /// The device key's identity: 16 bytes.
   public let identity: [UInt8]
-  /// The key, wrapped by the device key. This opens if the vault is lost but the device key is not.
+  /// The key, wrapped by the device key. The device key opens this, even if the vault is lost.
   public let byKey: [UInt8]
   /// The key, wrapped under the device's share of the vault. This opens if the device key has moved but the vault exists.
   public let byShare: [UInt8]

@@ -8,9 +8,9 @@
 //     let rules = ClassRules(user: path, shipped: installed, owner: uid) { reason in log(reason) }
 //     let decision = rules.decision(for: attributes)
 //
-// ``RulesFile`` is the content of one file, ``ClassRule`` one rule with its patterns, and
-// ``AttributePattern`` a pattern for one value. ``GenericSchema`` is libsecret's schema for items that
-// have none, and the way in which attributes match.
+// ``RulesFile`` is the content of one file, ``ClassRule`` is one rule with its patterns, and ``AttributePattern`` a
+// pattern for one value. ``GenericSchema`` is libsecret's schema for items that have none, and the way in which attributes
+// match.
 //
 // The module promises that a file is read again when it changed, and that a file which cannot be read
 // changes nothing: the rules that were read last stay in force. A file of another owner, or one that

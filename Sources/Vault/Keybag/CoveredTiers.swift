@@ -31,7 +31,7 @@ public struct CoveredTiers: ~Copyable {
 
   /// Covers tier keys with a new random key.
   ///
-  /// - Parameter handOver: takes the covering key, which is erased afterwards, and the public key that seals it when it comes back.
+  /// - Parameter handOver: takes the covering key, which is erased afterwards, and the public key that seals the returned key.
   public init(
     _ tiers: borrowing TierKeys, epoch: UInt32, former: [FormerTiers], vault: [UInt8],
     handOver: (borrowing Key, [UInt8]) throws(SodiumError) -> Void

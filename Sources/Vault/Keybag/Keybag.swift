@@ -388,7 +388,7 @@ public struct Keybag: Equatable, Sendable {
     return Sodium.equal(expected, tag)
   }
 
-  /// Whether these are the newest tier keys of this keybag. The daemon checks it before it believes a peer.
+  /// Whether these are the newest tier keys of this keybag. The daemon checks the keys before it believes a peer.
   public func recognises(_ tiers: borrowing TierKeys) throws(KeybagError) -> Bool {
     do { return try epoch.recognises(tiers, vault: vault) } catch { throw .noMemory }
   }

@@ -16,9 +16,9 @@ public struct PasswordCost: Equatable, Sendable {
     self.memory = memory
   }
 
-  /// The cost of a passphrase other than the login's. The daemon chooses it, and must not spend time on a measurement. It is
-  /// 128 MiB on a machine with 4 GiB, else 64 MiB, and three passes. It is never copied from an existing file: a program that
-  /// can write that file could make it cheap.
+  /// The cost of a passphrase other than the login's. The daemon chooses it, and must not spend time on a measurement. It is 128
+  /// MiB on a machine with 4 GiB, else 64 MiB, and three passes. It is never copied from an existing file: a program that can write
+  /// that file could make the passphrase cheap to guess.
   public static var compiledIn: PasswordCost {
     PasswordCost(passes: minimum.passes, memory: Memory.total >= 4096 * mebibyte ? 2 * minimum.memory : minimum.memory)
   }
@@ -71,7 +71,7 @@ public struct PasswordCost: Equatable, Sendable {
     Double(max(microseconds, 1)) / 1000 / work
   }
 
-  /// Whether this machine is too slow for this cost, and would get a lower one, if one guess took so many microseconds.
+  /// Whether this machine is too slow for this cost, and would get a lower cost, if one guess took so many microseconds.
   func isTooMuch(taking microseconds: Int) -> Bool {
     guard Double(microseconds) > PasswordCost.timeout * 1000 else { return false }
     return PasswordCost.fitting(speed: speed(taking: microseconds), available: .max).work < work

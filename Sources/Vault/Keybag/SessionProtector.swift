@@ -107,7 +107,7 @@ extension Keybag {
     throw .damaged
   }
 
-  /// Whether this is tier key C of the newest key epoch of this keybag, which has a protector for it. The daemon checks it
+  /// Whether this is tier key C of the newest key epoch of this keybag, which has a protector for it. The daemon checks the key
   /// before it believes a peer. Without a protector, a login without a password unlocks nothing, even with the key.
   public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
     guard sessionProtector?.sessionEpoch == session.epoch else { return false }

@@ -19,9 +19,9 @@
 // keys.
 //
 // The module promises that a secret opens only with the keys of its class, and that a lock erases them before it returns. Every
-// value is bound to its place, so a row that was altered or moved does not open. A committed change survives a power cut. Damage
-// is noticed, reported, and healed from a generation if one has the rows. A damaged file is never written to. Work that takes
-// long is done in steps, each of which ends after a few milliseconds.
+// value is bound to its place, so a row that was altered or moved does not open. A committed change survives a power cut. Damage is
+// noticed, reported, and healed if a generation has the rows. A damaged file is never written to. Work that takes long is done in
+// steps, each of which ends after a few milliseconds.
 //
 // It does not know sessions, screens, buses or people. It does not derive keys from passwords. It does
 // not hide how many items there are, or how large they are (docs/security/leaks.md). It cannot tell

@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// A well-known name on the session bus that the daemon wants. The daemon requests it without queueing, and again when it becomes
-/// free. If the former daemon left a place in the queue, the daemon takes the name from there.
+/// A well-known name on the session bus that the daemon wants. The daemon requests the name without queueing, and again when the
+/// name becomes free. If the former daemon left a place in the queue, the daemon takes the name from there.
 final class BusName {
   let name: String
   /// The consequence if another program owns the name, for a person.

@@ -15,8 +15,8 @@ struct ControlTable {
   private var rows: [UInt8: Row] = [:]
   private let mayDerive: MayDerive
 
-  /// Whether a helper in the process of a peer may work on a password without a ``Hello``: the claim by which it may become
-  /// unwanted, or the reason against it.
+  /// Whether a helper in the process of a peer may work on a password without a ``Hello``: the claim that may make the helper
+  /// unwanted, or the reason against the work.
   typealias MayDerive = (LocalSocket.Peer, @escaping (Result<Claim, Refusal>) -> Void) -> Void
 
   init(mayDerive: @escaping MayDerive) {

@@ -66,7 +66,7 @@ final class StatusReport {
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
     status.problems += vault.keybagHealing.map { [$0.reason] } ?? []
     status.problems += vault.healing.done.map { [$0.reason] } ?? []
-    // Most reasons are among the problems of the files already. A full disk is not.
+    // Most reasons are among the problems of the files already. A full disk is not among them.
     if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.reason,
       !status.problems.contains(failure)
     {

@@ -49,8 +49,8 @@ final class FirstNotice {
   /// Holds the notification back, perhaps until later.
   func hold() { notification.withdraw() }
 
-  /// Whether the person has seen the notification. True also if that is unknown, because never showing it is better than showing it
-  /// at each login.
+  /// Whether the person has seen the notification. True also if that is unknown, because no notice is better than a notice at each
+  /// login.
   private var wasTold: Bool {
     [Self.marker, Self.switchRecord].contains { name in
       var status = stat()

@@ -4,8 +4,8 @@ import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Problems that logins found with the login password: the vault does not open with it, it takes too long on this machine, or the
-/// memory in which it became a key was not erased. Each comes with advice to the person.
+/// Problems that logins found with the login password: it does not open the vault, it costs too much time on this machine, or the
+/// memory of its derivation was not erased. Each comes with advice to the person.
 final class LoginPassword {
   private let vault: Vault
   private let session: SessionReference

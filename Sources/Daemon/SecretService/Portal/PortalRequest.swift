@@ -4,8 +4,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// One application's call for its secret, until it is answered. It belongs to the caller, the portals' frontend, and ends
-/// with it.
+/// One application's call for its secret, until it is answered. It belongs to the caller, the portals' frontend, and ends when the
+/// caller ends.
 final class PortalRequest {
   /// The object that the frontend calls.
   static let portal = "/org/freedesktop/portal/desktop"

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPrompts
 import LatchkeySystemd
 
-/// A prompt as its client sees it. It belongs to the client that caused it, is asked once, and is gone when it is completed.
+/// A prompt as its client sees it. It belongs to the client that caused it. It asks once, and is gone after its completion.
 final class Prompt {
   /// The request behind a prompt.
   enum Purpose {

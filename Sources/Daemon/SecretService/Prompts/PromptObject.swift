@@ -75,7 +75,7 @@ final class PromptObject {
     } catch { advance(prompt, for: .unknown) }
   }
 
-  /// The start of a client's text. It is cut, because the prompt keeps it for as long as the person thinks.
+  /// The start of a client's text. The text is cut, because the prompt keeps it for as long as the person thinks.
   private static func shortened(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.prefix(textLimit)))
   }

@@ -18,10 +18,10 @@ final class StateAnnouncer {
   private var announcement: EventSource?
   private var toldItems = 0
 
-  /// How many items are checked in one idle turn. A lock waits for no more.
+  /// How many items are checked in one idle turn. A lock waits at most for so many.
   private static let lookedAtOnce = 16
-  /// The most items of one change of state for which `ItemChanged` is sent as well: libsecret answers each by reading the
-  /// item again, which `PropertiesChanged` saves it.
+  /// The most items of one change of state for which `ItemChanged` is sent as well: libsecret reads the item again at each signal,
+  /// and `PropertiesChanged` saves that work.
   private static let toldTwice = 256
   /// The most items of a restore that are announced one by one.
   private static let toldOneByOne = 256

@@ -87,9 +87,9 @@ final class DaemonLink {
 
   // MARK: - work and keys
 
-  /// Does slow work that brings no keys to the daemon. The daemon still hears of it, so that it ends this process before the
-  /// machine sleeps. If no daemon runs, the work is done without one. If the daemon does not answer, no work is done, because the
-  /// daemon could not end this process before sleep.
+  /// Does slow work that brings no keys to the daemon. The daemon still hears of this process, so that the daemon can end it before
+  /// the machine sleeps. If no daemon runs, the work is done without one. If the daemon does not answer, no work is done, because
+  /// the daemon could not end this process before sleep.
   func derive<Result: ~Copyable>(_ body: () throws(KeybagError) -> Result) throws -> Result {
     let daemon: ControlClient
     do throws(ControlError) { daemon = try announced() } catch {

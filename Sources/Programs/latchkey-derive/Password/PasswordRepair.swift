@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 
 /// Repairs a vault that the login password does not open, although PAM has accepted it. The former password, or the recovery code,
-/// opens the vault. From now on the present password does too. It stays unproven until a login proves it, because PAM's token may
-/// be a one-time code.
+/// opens the vault. From now on the present password does too. The password stays unproven until a login proves it, because PAM's
+/// token may be a one-time code.
 struct PasswordRepair {
   let run: Run
 
@@ -20,7 +20,7 @@ struct PasswordRepair {
       try opened.addingPassword(run.request.token, opensNothing: true, cost: .measured())
     }
     guard let next = added else { return .nothingNeeded }
-    // The new keybag must open, so it is read as the next login will read it.
+    // The new keybag must open, so this program reads it in the same way as the next login.
     let written = try Keybag(decoding: next.encoded)
     let reopened = try daemon.derive { () throws(KeybagError) in
       try written.open(password: run.request.token)

@@ -1,7 +1,7 @@
 import LatchkeyControl
 
 /// Tries to unlock the vault, and creates nothing. It changes the keybag only to leave out keys that nothing depends on, and to
-/// prove one of two passwords if no session follows that would prove it.
+/// prove one of two passwords if no later session will.
 struct Authentication {
   let run: Run
 

@@ -105,7 +105,7 @@ extension KWalletService {
         reconfigure()
         call.reply()
       },
-      // Programs ask both before they open a wallet. If the search fails, the entry does not count as missing.
+      // Programs ask both questions before they open a wallet. If the search fails, the entry does not count as missing.
       Member("folderDoesNotExist", "s wallet,s folder", "b") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let folder = try Self.name(call)

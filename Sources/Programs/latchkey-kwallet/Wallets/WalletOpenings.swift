@@ -61,7 +61,7 @@ final class WalletOpenings {
     advance(wallet)
   }
 
-  /// A connection is gone. If no other one waits for a wallet, its prompt ends.
+  /// A connection is gone. If no other connection waits for a wallet, its prompt ends.
   func leave(_ connection: String) {
     for wallet in openings.keys {
       openings[wallet]?.requests.removeAll { $0.connection == connection }

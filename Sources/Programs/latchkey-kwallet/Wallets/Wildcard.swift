@@ -27,7 +27,7 @@ enum Wildcard {
     }
   }
 
-  /// The rest of a pattern whose first part stands for a character; nil if it does not.
+  /// The rest of a pattern whose first part stands for a character; nil if the pattern does not begin with such a part.
   private static func rest(
     of pattern: ArraySlice<Unicode.Scalar>, after character: Unicode.Scalar, lastClose: Int
   ) -> ArraySlice<Unicode.Scalar>? {

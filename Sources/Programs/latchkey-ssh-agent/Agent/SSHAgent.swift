@@ -216,7 +216,7 @@ final class SSHAgent {
   }
 
   private func unlock(_ passphrase: RawSpan, _ connection: AgentConnection) {
-    // During the delay of a wrong passphrase no other one is tried, even from another client.
+    // During the delay of a wrong passphrase the agent tries no other passphrase, even from another client.
     guard !(unlockPause?.isEnabled ?? false) else { return connection.answer(.failure) }
     guard !lock.unlock(passphrase) else { return connection.answer(.success) }
     // Each wrong passphrase costs more time than the last one.

@@ -40,7 +40,7 @@ final class StartedProgram {
   /// Kills the program now.
   func kill() { child.send(SIGKILL) }
 
-  /// Sends the program a signal to end it, and kills it if it goes on. `ended` is not called.
+  /// Sends the program a signal to end it, and kills the program if that goes on. `ended` is not called.
   func abandon(signal: Int32) {
     ended = nil
     guard source != nil else { return }

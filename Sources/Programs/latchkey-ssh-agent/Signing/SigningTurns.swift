@@ -21,7 +21,7 @@ final class SigningTurns {
   private var current: [Signing.Turn: Signing] = [:]
   private(set) var waiting: [Signing] = []
   private let begin: (Signing) -> Void
-  /// While it is enabled, no security key has its turn.
+  /// While this pause lasts, no security key has its turn.
   private var quiet: EventSource?
 
   /// - Parameter begin: called when a signature that waited may ask for its turn once more.

@@ -270,7 +270,7 @@ final class AgentVault {
     return nil
   }
 
-  /// Stores an item, in the place of one that has the same attributes.
+  /// Stores an item, in the place of an item with the same attributes.
   ///
   /// - Returns: the item's path.
   @discardableResult

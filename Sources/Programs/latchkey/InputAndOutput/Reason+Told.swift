@@ -9,7 +9,7 @@ extension Reason {
   /// The reason alone, if the command to type follows in another line.
   var withoutAdvice: Reason { if case .both(let first, _) = self { first } else { self } }
 
-  /// Whether there is no vault. One may come: a system account's does not.
+  /// Whether there is no vault. A vault may come, but never for a system account.
   var isLackOfVault: Bool {
     switch self {
     case .vault(.notCreated), .notCreatedForRoom: true

@@ -132,7 +132,7 @@ final class VaultConnection {
     }
   }
 
-  /// Advice for an item or a collection that is locked while the vault is not.
+  /// Advice for an item or a collection that is locked in an unlocked vault.
   private func advice(on path: String) -> String {
     if let require = requirement(of: path) {
       if let problem = FingerRequirement.problem(for: require) {

@@ -77,7 +77,7 @@ public final class Export {
     }
   }
 
-  /// The next record; nil if there is no other one, so that the end follows.
+  /// The next record; nil after the last record, so that the end follows.
   ///
   /// - Throws: ``VaultError`` if the walk cannot go on. Errors of single items are in the report.
   public func next() throws(VaultError) -> BackupRecord? {

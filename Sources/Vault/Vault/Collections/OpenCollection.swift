@@ -121,7 +121,7 @@ final class OpenCollection {
     fileprivate let secret: HeldKey?
   }
 
-  /// The collection under a new passphrase, or without one. The caller gives it to ``adopt(_:)`` when it is on the disk.
+  /// The collection under a new passphrase, or without one. The caller gives the result to ``adopt(_:)`` when it is on the disk.
   ///
   /// - Parameter key: the key from the new passphrase, with `derivation`.
   /// - Throws: ``VaultError/isLocked`` unless every key of the collection is in memory.

@@ -304,7 +304,7 @@ public final class VaultCollections {
     guard try state(of: id) == .unlocked else { throw .isLocked }
   }
 
-  /// Refuses to delete a collection while it, or an item in it, is locked.
+  /// Refuses to delete a collection while the collection or an item in it is locked.
   ///
   /// - Throws: ``VaultError/isLocked``.
   public func checkMayDelete(_ id: Int64) throws(VaultError) {

@@ -27,7 +27,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case unavailable(Reason)
   /// The disk is full.
   case diskFull
-  /// The item of that number says that it was stored while its class was locked, but no session of this vault stored it.
+  /// The item's row says that a session stored the item while its class was locked, but no session of this vault did.
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice

@@ -299,8 +299,8 @@ public final class VaultHealing {
   /// whole by now, it stays, and the healed database is removed.
   ///
   /// - Parameter deadline: how long to wait for another process that writes the vault's files, in milliseconds.
-  /// - Returns: why the exchange is not finished; nil if nothing is left to do. Until then `vault.db` must not be opened: it may
-  ///   lack its log, and new rows in it would be put aside with it.
+  /// - Returns: why the exchange is not finished; nil if nothing is left to do. Until then `vault.db` must not be opened: its log
+  ///   may be missing, and new rows would be put aside with the file.
   func finish(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()

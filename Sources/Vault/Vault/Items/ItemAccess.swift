@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// The part of an item's row about its access control. It says that the item has requirements, so that a search knows without
-/// opening it, and how its passphrase becomes a key. Only the sealed flags name the conditions.
+/// The part of an item's row about its access control. It says that the item has requirements, so that a search need not open it.
+/// It also says how the item's passphrase becomes a key. Only the sealed flags name the conditions.
 enum ItemAccess: Equatable {
   /// There are conditions, and no passphrase.
   case conditions

@@ -20,7 +20,7 @@ public struct NewItem: ~Copyable {
   public var passphrase: NewItemPassphrase?
   /// When a new item was stored and changed elsewhere; never later than now.
   public var times = ItemTimes()
-  /// The person's grant for an item that is replaced. Asking for it may use it up.
+  /// The person's grant for an item that is replaced. A call may use the grant up.
   public var granted: (Int64) -> AccessGrant? = { _ in nil }
 
   /// A new item, with the usual values elsewhere.

@@ -56,7 +56,7 @@ extension OpenCollection {
     return try store.hasItemsStoredWhileLocked(in: row.id)
   }
 
-  /// Writes everything that the newest tier keys change. The caller gives it to ``adopt(_:)`` when it is on the disk.
+  /// Writes everything that the newest tier keys change. The caller gives the result to ``adopt(_:)`` when it is on the disk.
   ///
   /// - Parameters:
   ///   - share: the device's present share.

@@ -3,7 +3,7 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The vault of a login without a password. It depends on the device key alone, which opens it without a person.
+/// The vault of a login without a password. The vault depends on the device key alone, which opens it without a person.
 extension Vault {
   /// Whether there is a keybag that can be read.
   public var hasKeybag: Bool { keybag != nil }

@@ -222,7 +222,7 @@ extension Store {
     return try inOrder(found, after: id, by: \.self)
   }
 
-  /// The rows after which a walk goes on. SQLite reads a tree as it finds it, so a damaged one may lead back to earlier numbers,
+  /// The rows after which a walk goes on. SQLite reads a tree as it finds it, so a damaged tree may lead back to earlier numbers,
   /// and the walk would have no end.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` unless each number is above the one before it, and the first above `id`.

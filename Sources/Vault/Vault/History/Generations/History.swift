@@ -187,8 +187,8 @@ public final class History: TighteningObserver {
     return !tightened.isEmpty && !isStuck
   }
 
-  /// A small piece of the work on items that are better protected now. It comes before removals that a user asked for, so no
-  /// client can hold it up.
+  /// A small piece of the work on items that are better protected now. It comes before removals that a user asked for, so no client
+  /// can delay this removal.
   ///
   /// - Returns: whether there is more to do first.
   func loosenFirst(for one: HistoryForgetting) -> Bool {

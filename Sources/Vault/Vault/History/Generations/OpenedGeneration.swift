@@ -69,7 +69,7 @@ struct OpenedGeneration {
   /// The collection of the vault for an item; nil if that was deleted.
   func home(of item: PastItem) -> OpenCollection? { homes[item.row.collection] }
 
-  /// The collection of that number, if the vault does not have it any more and it can come back.
+  /// The collection of that number, if the vault does not have that collection any more and it can come back.
   func deleted(_ collection: Int64) -> OpenCollection? {
     guard case .open(let found) = deleted[collection] else { return nil }
     return found
