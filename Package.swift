@@ -319,7 +319,7 @@ let package = Package(
       [
         "CLatchkeyHelper", "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyHelperProgram",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix", "LatchkeyPrompters",
-        "LatchkeySecurityKeys", "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyReasons", "LatchkeySecurityKeys", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkey-deviced",

@@ -6,7 +6,7 @@ import signal
 import pytest
 from gi.repository import GLib
 from support.deviced import NOBODY, REFUSED, Peer, Service, outcome, tpm  # noqa: F401
-from support.fingerreader import DROP, HELD, VERIFY, Holder, Reader, Verification, held
+from support.fingerreader import DROP, HELD, LEAVE, TOUCH, VERIFY, Holder, Reader, Verification, held
 from support.pace import seconds
 
 pytestmark = [
@@ -22,9 +22,17 @@ def reader():
     started.close()
 
 
-def begin(service, reader):
+def begin(service, reader, **environment):
     return service.start(
-        "--prints", reader.prints, "--finger-policy", reader.policy, DBUS_SYSTEM_BUS_ADDRESS=reader.address)
+        "--prints", reader.prints, "--finger-policy", reader.policy, DBUS_SYSTEM_BUS_ADDRESS=reader.address, **environment)
+
+
+@pytest.fixture
+def at_seat(reader):
+    """The service, for which every user is in front of the machine."""
+    started = begin(Service(), reader, LD_PRELOAD=str(reader.seat))
+    yield started
+    started.close()
 
 
 @pytest.fixture
@@ -262,3 +270,81 @@ def test_service_that_holds_a_key_does_not_end_for_idleness(reader):
         service.process.wait(seconds(30))
     finally:
         service.close()
+
+
+# For a prompt, which the holder itself shows.
+
+
+def test_holder_has_a_finger_verified_for_its_own_key(at_seat, reader):
+    with Holder(at_seat.path) as holder:
+        for number in (1, 2):
+            assert holder.touch(number) == "place" and held(at_seat, ROOT)[0] == "inMemory"
+            reader.wait_for_person()
+            reader.touch()
+            assert holder.word(number) == holder.key
+        assert reader.claimant is None
+        assert holder.touch() == "place" and holder.touch() == "noReader"
+
+
+def test_fingers_of_prompts_and_lockers_count_together(at_seat, reader):
+    with Holder(at_seat.path) as holder:
+        for left in (4, 3):
+            assert holder.touch() == "place"
+            reader.wait_for_person()
+            reader.touch("verify-no-match")
+            assert holder.word() == "noMatch" and held(at_seat, ROOT) == ("inMemory", left, None)
+        with Verification(at_seat.path, ROOT) as waiting:
+            for _ in range(3):
+                assert waiting.word() == "place"
+                reader.touch("verify-no-match")
+                assert waiting.word() in ("noMatch", "manyTries")
+        assert holder.news() == "manyTouches" and holder.news() == "closed"
+
+
+def test_nobody_else_has_a_finger_verified_and_nobody_from_elsewhere(service, reader):
+    with Holder(service.path) as holder, Peer(service.path) as other:
+        for operation in (TOUCH, LEAVE):
+            assert outcome(other.ask, operation, bytes(4)) == REFUSED
+        assert holder.touch() == "away"
+        assert "Claim root" not in reader.calls and held(service, ROOT)[0] == "inMemory"
+
+
+def test_prompt_that_ends_gives_the_reader_back(at_seat, reader):
+    reader.pause = 1
+    with Holder(at_seat.path) as holder:
+        assert holder.touch(1) == "place"
+        reader.wait_for_person()
+        assert holder.touch(1, LEAVE) == "givenUp"
+        # The next one waits for the reader.
+        assert holder.touch(2) == "place"
+        reader.wait(lambda: reader.calls.count("VerifyStart any") == 2, "nobody waits for a finger")
+        reader.touch()
+        assert holder.word(2) == holder.key and reader.calls.count("Claim root") == 2
+        assert holder.touch(3) == "place"
+    reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept after the end of the holder")
+
+
+def test_locker_takes_the_reader_from_a_prompt(at_seat, reader):
+    reader.pause = 1
+    with Holder(at_seat.path) as holder:
+        assert holder.touch() == "place"
+        reader.wait_for_person()
+        with Verification(at_seat.path, ROOT) as waiting:
+            assert holder.word() == "givenUp" and waiting.word() == "place"
+            assert held(at_seat, ROOT)[0] == "verifying" and holder.touch(2) == "noReader"
+            reader.touch()
+            assert waiting.word() == "matched" and holder.news() == holder.key
+
+
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["at the reader", "in front of it"])
+def test_sleep_gives_up_the_reader_of_a_prompt(at_seat, reader, is_waiting):
+    reader.pause = is_waiting
+    with Holder(at_seat.path) as holder:
+        assert holder.touch(1) == "place"
+        reader.wait_for_person()
+        if is_waiting:
+            assert holder.touch(1, LEAVE) == "givenUp" and holder.touch(2) == "place"
+        reader.sleep()
+        assert reader.claimant is None
+        heard = [holder.socket.recv(4096)[2:] for _ in range(2)]
+        assert bytes([19, 6]) in heard, heard

@@ -5,7 +5,8 @@ import hashlib
 import threading
 
 import pytest
-from support.authenticator import Authenticator, Socket, mac
+from support.authenticator import PIN as PIN_COMMAND
+from support.authenticator import Authenticator, Socket, decoded, mac
 from support.derive import ADD_SECURITY_KEY, PASSWORD, UNLOCKED
 from support.pace import seconds
 from support.prompting import NUMBER, prompting, terminal  # noqa: F401
@@ -179,6 +180,24 @@ def test_a_touch_that_nobody_waits_for_any_more_unlocks_nothing(keyed, terminal,
         assert keyed.end() is None
     touch.give()
     assert terminal.is_as_before and not keyed.daemon.deliveries
+
+
+@NIGHT
+def test_a_key_that_takes_its_time_is_told_and_can_be_cancelled(keyed, terminal):  # noqa: F811
+    """After the PIN, and before the touch."""
+    goes_on, answer = threading.Event(), keyed.key.answer
+    # 5 is the request for a token by the PIN.
+    keyed.key.answer = lambda request: (
+        goes_on.wait(seconds(30)) if request[0] == PIN_COMMAND and decoded(request[1:])[2] == 5 else None, answer(request))[1]
+    keyed.start(terminal=terminal.path)
+    choose_key(terminal)
+    terminal.expect(PIN_ASKED)
+    terminal.type(PIN + "\n")
+    terminal.expect("Waiting for your security key. (Ctrl-C cancels)")
+    terminal.type(CTRL_C)
+    assert keyed.end() == DISMISSED
+    goes_on.set()
+    assert terminal.is_as_before and not keyed.daemon.deliveries and keyed.key.touched == 0
 
 
 @NIGHT

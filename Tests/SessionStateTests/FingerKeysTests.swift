@@ -73,6 +73,44 @@ import Testing
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
   }
 
+  // MARK: A finger that a prompt asked for
+
+  private func answer(_ machine: inout SessionMachine, locksBefore: UInt64? = nil) -> SessionEffect? {
+    machine.promptsFingerKeysArrived(locksBefore: locksBefore ?? machine.locks, endingsBefore: machine.endings).first
+  }
+
+  @Test func aPromptsFingerUnlocksTheVaultThatAloneIsLocked() {
+    var m = unlocked(x(1))
+    let before = m.locks
+    #expect(!m.mayUnlockByFinger && answer(&m) == .install(.notNeeded))
+    _ = m.handle(.lockCommand)
+    #expect(m.mayUnlockByFinger)
+    #expect(answer(&m, locksBefore: before) == .install(.refused(.session(.lockedMeanwhile))))
+    #expect(answer(&m) == .install(.live) && m.state == .unlocked)
+    // A locker that a finger opened without the vault has gone.
+    m = behindLocker()
+    _ = m.handle(.screenSaver(peer: ":1.5", active: false))
+    #expect(m.state == .locked(.screenSaver) && answer(&m) == .install(.live))
+  }
+
+  @Test func aPromptsFingerOpensNothingBehindALockerOrElsewhere() {
+    var m = behindLocker()
+    #expect(!m.mayUnlockByFinger && answer(&m) == .install(.refused(.session(.unlockScreen))))
+    #expect(!m.hasStagedKeys)
+    let sealed = machine(x(1))
+    var withoutPassword = machine(x(1))
+    _ = withoutPassword.sessionKeyArrived()
+    var asleep = unlocked(x(1))
+    _ = asleep.handle(.prepareForSleep(true))
+    var remote = unlocked(elsewhere(1))
+    _ = remote.handle(.lockCommand)
+    #expect(remote.state == .locked(.command))
+    for start in [sealed, withoutPassword, asleep, remote] {
+      m = start
+      #expect(!m.mayUnlockByFinger && isRefused(answer(&m)))
+    }
+  }
+
   // MARK: A locker that is gone before the keys come
 
   /// Whether the machine takes the events as a locker that let the person in at moment 5.

@@ -24,10 +24,12 @@ from support.deviced import DONE, OPERATION, Peer
 from support.logind import any_open
 from support.pace import Limit
 from support.systembus import SystemBus
-from support.wire import DEVICE, KEYBAG, raw_values
+from support.wire import DEVICE, KEYBAG, constant, raw_values
 
+SEAT = pathlib.Path(__file__).with_name("Shims") / "seat.c"
 WORD, STATE, END = raw_values("Word", DEVICE), raw_values("State", DEVICE), raw_values("HoldEnd", KEYBAG)
-HOLD, DROP, HELD, VERIFY = (OPERATION[name] for name in ("hold", "drop", "held", "verify"))
+HOLD, DROP, HELD, VERIFY, TOUCH, LEAVE = (OPERATION[name] for name in ("hold", "drop", "held", "verify", "touch", "leave"))
+ANSWERED = constant("answered", DEVICE)
 NAME, PATH = "net.reactivated.Fprint", "/net/reactivated/Fprint/Device/0"
 LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
 INTERFACES = f"""<node>
@@ -66,6 +68,9 @@ class Reader:
         self.root.chmod(0o755)
         self.address = f"unix:path={self.root}/bus"
         self._daemon = SystemBus(self.root, self.address)
+        # Preloaded into the service, the library puts every user in front of the machine.
+        self.seat = self.root / "seat.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.seat, SEAT], check=True)
         self.prints = self.root / "prints"
         self.prints.mkdir(mode=0o700)
         self.policy = self.root / "finger"
@@ -139,6 +144,10 @@ class Reader:
         with self._changed:
             assert self._changed.wait_for(condition, Limit(20).seconds), what
 
+    def wait_for_person(self):
+        """Waits until somebody waits for a finger."""
+        self.wait(lambda: self.calls[-1:] == ["VerifyStart any"], "nobody waits for a finger")
+
     def touch(self, word="verify-match", isDone=True):
         """Sends fprintd's signal about a finger on the reader."""
         self._bus.emit_signal(
@@ -172,6 +181,20 @@ class Holder(Peer):
         super().__init__(path, uid)
         self.pair, self.key = PrivateKey.generate(), os.urandom(32)
         self.ask(HOLD, bytes([memory]) + self.key + bytes(self.pair.public_key))
+
+    def touch(self, number=1, operation=TOUCH):
+        """Asks for a finger itself, or gives that up: the first word about it."""
+        self.socket.send(bytes([1, operation]) + number.to_bytes(4, "little"))
+        return self.word(number)
+
+    def word(self, number=1):
+        """The next word about its own touch; its key if a finger has matched."""
+        packet = self.socket.recv(4096)
+        assert packet[:2] == bytes([1, DONE]) and packet[3:7] == number.to_bytes(4, "little")
+        if packet[2] == ANSWERED:
+            return SealedBox(self.pair).decrypt(packet[15:])
+        assert len(packet) == 7
+        return _name(WORD, packet[2])
 
     def news(self):
         """The next unrequested packet: the returned key, or the name of the event that ended the hold."""

@@ -12,7 +12,7 @@ from support.wire import MESSAGES, codes, constant, order, raw_values
 VERSION, GIVE_WAY, OTHER_VERSION, DECLINED = map(constant, ("version", "giveWay", "otherVersion", "declined"))
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = (
     MESSAGES[name] for name in ("Hello", "UnlockWithTiers", "GetStatus", "LockVault", "ShowPrompt", "EndPrompt"))
-PROMPT_PLACED = MESSAGES["PlacePrompt"]
+PROMPT_PLACED, TOUCH = MESSAGES["PlacePrompt"], MESSAGES["TouchReader"]
 DERIVATION, PASSPHRASE, START_EMPTY = (MESSAGES[name] for name in ("GetDerivation", "PassphraseKey", "PutVaultAside"))
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = (MESSAGES[name] for name in ("Rotate", "CheckMayRotate", "GetNeededEpoch"))
 DEVICE_SECRET, DESTROY, UNLOCK_SESSION = (
@@ -120,7 +120,7 @@ class Daemon:
     These attributes record the requests. `hellos` has the hello packets, `answered` the prompt number of each, and
     `given` the moment of each password. `deliveries` has the keys, and `sessions` each delivery of tier key C alone.
     `asked` has the prompt of each derivation, and `keys` the prompt and key of each passphrase. `packets` has all
-    packets. `prompts` has the prompts by number. `outcomes` tells how each prompt ended, or None if only its connection
+    packets. `prompts` has the prompts by number, and `touching` the prompts that wait for a finger, which `touch` answers. `outcomes` tells how each prompt ended, or None if only its connection
     ended.
 
     The stand-in also has a device key. With `device_secret` None, the stand-in answers as without a service. `secrets`
@@ -152,6 +152,7 @@ class Daemon:
         self.sessions = []
         self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
         self.notes, self.put_aside = 0, []
+        self.touch, self.touching = bytes([VERSION, TOUCH]), []
         self.one_time_key = None
         self.give_way, self.given_way = bytes([VERSION + 1, GIVE_WAY]), 0
         self.on_request = lambda operation: None
@@ -295,6 +296,9 @@ class Daemon:
             assert len(packet) == 4 + size
             self.put_aside.append(packet[4:].decode())
             return bytes([VERSION, START_EMPTY]) + text(self.put_aside[-1] + "-aside-20261122-030405")
+        if operation == TOUCH:
+            self.touching += struct.unpack("<2xQ", packet)
+            return self._next("touch", TOUCH)
         if operation == DERIVATION:
             self.asked.append(struct.unpack("<2xQQ", packet)[0])
             return self._next("derivation", DERIVATION)

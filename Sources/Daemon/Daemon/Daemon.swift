@@ -286,6 +286,7 @@ extension Daemon: KeyObserver {
     tellNotices()
     presence.stateChanged()
     prompts.queue.stateChanged()
+    opening.followTouch()
   }
 
   /// Shows the notifications that are true now, if the person can read them.
@@ -372,7 +373,10 @@ extension Daemon: VaultDelegate {
 }
 
 extension Daemon: ControlServerDelegate {
-  func promptEnded(on connection: any PromptConnection, _ end: PromptEnd?) { prompts.ended(on: connection, end) }
+  func promptEnded(on connection: any PromptConnection, _ end: PromptEnd?) {
+    prompts.ended(on: connection, end)
+    opening.followTouch()
+  }
 
   func met(_ message: OtherVersionMessage, from peer: ControlPeer) { replacement.met(message, from: peer) }
 }

@@ -326,6 +326,14 @@ public final class PromptQueue {
     return prompt.question
   }
 
+  /// The connection that shows the prompt of this number; nil while none does.
+  public func connection(ofPrompt number: UInt64) -> (any PromptConnection)? {
+    guard let prompt = prompts.first(where: { $0.number == number }), case .shown(let connection) = prompt.phase else {
+      return nil
+    }
+    return connection
+  }
+
   /// The passphrase that a program gave for the prompt which a connection shows.
   public func passphrase(on connection: any PromptConnection) -> GivenPassphrase? {
     prompts.first { $0.isShown(on: connection) }?.passphrase

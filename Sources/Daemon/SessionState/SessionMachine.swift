@@ -232,6 +232,24 @@ public struct SessionMachine: Sendable {
     }
   }
 
+  /// Whether a finger that a prompt asks for may unlock the vault: it was locked in an unlocked session, and the person can be in
+  /// front of a screen at this machine, where the reader is.
+  public var mayUnlockByFinger: Bool {
+    guard case .locked(let reason) = state, reason != .withoutPassword else { return false }
+    return !lockerUp && !isGoingToSleep && relevant.contains(where: \.isHere)
+  }
+
+  /// All keys came again, by a finger that a prompt has asked for. They open at once, and never behind a locker.
+  public mutating func promptsFingerKeysArrived(locksBefore: UInt64, endingsBefore: UInt64) -> [SessionEffect] {
+    if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
+    if state == .unlocked { return [.install(.notNeeded)] }
+    guard mayUnlockByFinger else { return [.install(.refused(.session(lockerUp ? .unlockScreen : .liftsNoLock)))] }
+    guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
+    var effects: [SessionEffect] = []
+    becomeUnlocked(&effects, with: .install(.live))
+    return effects + [.stateChanged]
+  }
+
   private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> Reason? {
     if hasEnded(since: endingsBefore, in: session) { return .session(.sessionEnded) }
     // Keys that come now would stay in memory during sleep.

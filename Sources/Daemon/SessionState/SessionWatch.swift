@@ -224,6 +224,16 @@ public final class SessionWatch {
     }
   }
 
+  /// All keys came again, by a finger that a prompt has asked for. As for ``keysArrived(mayLift:by:after:completion:)``.
+  public func promptsFingerKeysArrived(
+    by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    completion: @escaping (KeyOutcome) -> Void
+  ) {
+    ask(for: claim, after: preparation, completion) { machine in
+      machine.promptsFingerKeysArrived(locksBefore: claim.locks, endingsBefore: claim.endings)
+    }
+  }
+
   /// Tier key C arrived alone. As for ``keysArrived(mayLift:by:after:completion:)``.
   public func sessionKeyArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },

@@ -41,6 +41,8 @@ final class DevicePeer {
   private static let requestLimit = 64
   /// The extra cost of a request that writes a line into the journal, on top of its time.
   private static let lineCost = Duration.milliseconds(100)
+  /// The extra cost of a touch for a prompt: connections to the bus, and fprintd's time.
+  private static let touchCost = Duration.milliseconds(50)
 
   init?(
     _ socket: consuming LocalSocket, user: uid_t, owner: DeviceUser, loop: EventLoop, store: DeviceStore,
@@ -103,7 +105,8 @@ final class DevicePeer {
         source?.resume()
         return .zero
       }
-      requests += 1
+      // A holder stays for a day, and each of its touches costs time.
+      if work != .holding { requests += 1 }
       let wasWorking = work != .none
       guard size > 0, requests <= DevicePeer.requestLimit,
         let reply = try answer(DeviceRequest(decoding: packet.bytes.extracting(first: size)), &cost)
@@ -124,7 +127,7 @@ final class DevicePeer {
   private func answer(_ request: consuming DeviceRequest, _ cost: inout Duration) throws -> SecureBytes? {
     do {
       if let login { return try answer(request, atLoginOf: login) }
-      if work != .none { return try answerAtWork(request) }
+      if work != .none { return try answerAtWork(request, &cost) }
       switch consume request {
       case .identity:
         let (identity, backend) = try store.identity(of: user)
@@ -166,6 +169,8 @@ final class DevicePeer {
         work = .holding
         return try DeviceReply.holds(state)
       case .drop: return try DeviceReply.refused(.device(.onlyHolder))
+      case .touch: return try DeviceReply.refused(.device(.onlyHolder))
+      case .leave: return try DeviceReply.refused(.device(.onlyHolder))
       case .held(let other):
         guard other == user || user == 0 else { return try DeviceReply.refused(.device(.onlyOwnHold)) }
         return try DeviceReply.held(holds.held(of: other))
@@ -184,12 +189,23 @@ final class DevicePeer {
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
   }
 
-  /// The answer to a holder, which may only drop the key. A packet from a peer that waits for a finger ends its wait.
-  private func answerAtWork(_ request: consuming DeviceRequest) throws -> SecureBytes? {
-    guard case .drop = consume request, work == .holding else { return nil }
-    work = .none
-    holds.ended(self)
-    return try DeviceReply.done()
+  /// The answer to a holder, which may drop its key, or have a finger verified for itself. A packet from a peer
+  /// that waits for a finger ends its wait.
+  private func answerAtWork(_ request: consuming DeviceRequest, _ cost: inout Duration) throws -> SecureBytes? {
+    guard work == .holding else { return nil }
+    switch consume request {
+    case .drop:
+      work = .none
+      holds.ended(self)
+      return try DeviceReply.done()
+    case .touch(let number):
+      cost = DevicePeer.touchCost
+      return try DeviceReply.news(.touch(holds.touch(number, for: self), number))
+    case .leave(let number):
+      holds.leave(self)
+      return try DeviceReply.news(.touch(.givenUp, number))
+    default: return nil
+    }
   }
 
   /// The answer to a connection that is a user's login.

@@ -9,6 +9,10 @@ final class Hold {
   struct Awaited {
     let verification: FingerVerification
     unowned let peer: DevicePeer
+    /// The number of the holder's own touch, for a prompt; nil for a locker.
+    let touch: UInt32?
+    /// False until the reader is back from an earlier verification.
+    var hasStarted = false
   }
 
   let user: uid_t
@@ -30,5 +34,9 @@ final class Hold {
   /// Whether the machine has slept since then.
   var hasSlept: Bool { Sleep.asleep - asleep > Hold.clockTolerance }
 
-  var state: HoldPacket.State { awaited != nil ? .verifying : key.isInMemory ? .inMemory : .inTPM }
+  /// A locker takes the place of a prompt, so the state says nothing of a prompt.
+  var state: HoldPacket.State {
+    if let awaited, awaited.touch == nil { return .verifying }
+    return key.isInMemory ? .inMemory : .inTPM
+  }
 }

@@ -31,8 +31,8 @@ final class Holds {
   /// Why a user's last key is gone.
   private var ends: [uid_t: HoldEnd] = [:]
   private var timer: EventSource?
-  /// Verifications that are giving their reader back. Each is removed when fprintd has the reader.
-  private var ending: [ObjectIdentifier: FingerVerification] = [:]
+  /// Verifications that are giving their reader back, and their users. Each is removed when fprintd has the reader.
+  private var ending: [ObjectIdentifier: (verification: FingerVerification, user: uid_t)] = [:]
   /// The sleep that waits for readers.
   private var awaitedSleep: AwaitedSleep?
   /// How much of a chip's time each user may use with new keys.
@@ -136,17 +136,57 @@ final class Holds {
     policy.isForbidding ? .forbidden : hold.key.isInMemory && hold.hasSlept ? .slept : nil
   }
 
-  /// Has fprintd verify a finger of that user. `peer` gets every word up to the last one.
+  /// Has fprintd verify a finger of that user for a locker. `peer` gets every word up to the last one.
   func verify(_ user: uid_t, for peer: DevicePeer) -> Beginning {
     guard let hold = holds[user] else { return .notHeld(ends[user]) }
-    guard hold.awaited == nil else { return .isVerifying }
+    if let awaited = hold.awaited {
+      // A prompt gives way to a locker, which hides it anyway.
+      guard let touch = awaited.touch else { return .isVerifying }
+      cancel(hold)
+      say(.givenUp, ofTouch: touch, to: hold)
+    }
     if let found = endNow(of: hold) {
       end(hold, found)
       return .notHeld(found)
     }
-    let verification = FingerVerification(
-      of: hold.name, tries: min(Self.tryLimit, hold.key.touchesLeft), loop: loop)
-    hold.awaited = Hold.Awaited(verification: verification, peer: peer)
+    begin(hold, tries: min(Self.tryLimit, hold.key.touchesLeft), for: peer)
+    return .begun
+  }
+
+  /// Has a finger verified for the holder of a key, which shows a prompt. The user must be in front of a seat of this machine, because
+  /// fprintd lets nobody else verify a finger, and this service could. One try: the prompt says what became of it.
+  ///
+  /// - Returns: the first word about it, which is ``HoldPacket/Word/place`` if it has begun.
+  func touch(_ number: UInt32, for peer: DevicePeer) -> HoldPacket.Word {
+    guard let hold = holds[peer.user], hold.holder === peer else { return .notHeld }
+    guard hold.awaited == nil else { return .noReader }
+    guard LoginSession.isAtSeat(peer.user) else { return .away }
+    if let found = endNow(of: hold) {
+      end(hold, found)
+      return .notHeld
+    }
+    begin(hold, tries: 1, for: peer, touch: number)
+    return .place
+  }
+
+  /// The holder's prompt waits for no finger any more.
+  func leave(_ peer: DevicePeer) {
+    guard let hold = holds[peer.user], hold.holder === peer, hold.awaited?.touch != nil else { return }
+    cancel(hold)
+  }
+
+  private func begin(_ hold: Hold, tries: Int, for peer: DevicePeer, touch: UInt32? = nil) {
+    let verification = FingerVerification(of: hold.name, tries: tries, loop: loop)
+    hold.awaited = Hold.Awaited(verification: verification, peer: peer, touch: touch)
+    startAwaited(of: hold.user)
+  }
+
+  /// Starts a verification that waits for the reader, once an earlier one of the same user has given it back.
+  private func startAwaited(of user: uid_t) {
+    guard let hold = holds[user], let verification = hold.awaited?.verification, hold.awaited?.hasStarted == false,
+      !ending.values.contains(where: { $0.user == user })
+    else { return }
+    hold.awaited?.hasStarted = true
     verification.start { [weak self, weak hold] step in
       if let self, let hold { tell(step, of: hold) }
     } ended: { [weak self, weak hold, unowned verification] outcome in
@@ -155,15 +195,16 @@ final class Holds {
       if ending.removeValue(forKey: ObjectIdentifier(verification)) == nil, let hold, let awaited = hold.awaited,
         awaited.verification === verification
       {
-        decide(outcome, of: hold, for: awaited.peer)
+        decide(outcome, of: hold, awaited)
       }
       readerIsBack(of: verification)
+      startAwaited(of: user)
     }
-    return .begun
   }
 
   private func tell(_ step: FingerVerification.Step, of hold: Hold) {
-    guard let peer = hold.awaited?.peer else { return }
+    guard let awaited = hold.awaited, awaited.touch == nil else { return }
+    let peer = awaited.peer
     switch step {
     case .place(let isSwipe): say(isSwipe ? .swipe : .place, to: peer)
     case .again: say(.again, to: peer)
@@ -173,35 +214,43 @@ final class Holds {
     }
   }
 
-  private func decide(_ outcome: FingerVerification.Outcome, of hold: Hold, for peer: DevicePeer) {
+  private func decide(_ outcome: FingerVerification.Outcome, of hold: Hold, _ awaited: Hold.Awaited) {
     hold.awaited = nil
+    let touch = awaited.touch
+    let word: HoldPacket.Word
+    var lost: HoldEnd?
     switch outcome {
     case .matched(let moment):
-      let lost = release(hold, at: moment)
+      lost = release(hold, at: moment, forTouch: touch)
       if let lost { end(hold, lost) }
-      close(peer, with: lost == nil ? .matched : .notHeld, lost)
+      word = lost == nil ? .matched : .notHeld
     case .refused:
       // The outcome alone reports the last touch.
       hold.key.countTouch()
       if hold.key.touchesLeft == 0 { end(hold, .manyTouches) }
-      close(peer, with: .manyTries)
-    case .givenUp: close(peer, with: .givenUp)
+      word = touch == nil ? .manyTries : .noMatch
+    case .givenUp: word = .givenUp
     // These answers are about the present readers only. The files say whether the prints have changed.
-    case .noFingers, .busy, .unavailable: close(peer, with: .noReader)
+    case .noFingers, .busy, .unavailable: word = .noReader
     }
+    guard let touch else { return close(awaited.peer, with: word, lost) }
+    // The holder has heard of a released key, or of its end.
+    if word != .matched, word != .notHeld { say(word, ofTouch: touch, to: hold) }
   }
 
   /// Sends the key to its holder.
   ///
-  /// - Parameter moment: the moment of the touch.
+  /// - Parameters:
+  ///   - moment: the moment of the touch.
+  ///   - touch: the number of the holder's own touch; nil for a locker's.
   /// - Returns: why that was not possible.
-  private func release(_ hold: Hold, at moment: UInt64) -> HoldEnd? {
+  private func release(_ hold: Hold, at moment: UInt64, forTouch touch: UInt32?) -> HoldEnd? {
     if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) {
       let sealed = try hold.key.release(prints: hash(of: hold.name), at: clock.now)
-      guard let packet = try? DeviceReply.news(.released(sealed, at: moment)), hold.holder.push(packet) else {
-        return .dropped
-      }
+      let news =
+        touch.map { HoldPacket.News.answered(sealed, at: moment, touch: $0) } ?? .released(sealed, at: moment)
+      guard let packet = try? DeviceReply.news(news), hold.holder.push(packet) else { return .dropped }
     } catch { return error }
     Journal.log(.notice, "a finger of user \(hold.user) released the key of the locked vault")
     return nil
@@ -210,6 +259,12 @@ final class Holds {
   private func say(_ word: HoldPacket.Word, _ why: HoldEnd? = nil, to peer: DevicePeer) {
     guard let packet = try? DeviceReply.word(word, why) else { return }
     _ = peer.push(packet)
+  }
+
+  /// Says a word about the holder's own touch.
+  private func say(_ word: HoldPacket.Word, ofTouch touch: UInt32, to hold: Hold) {
+    guard holds[hold.user] === hold, let packet = try? DeviceReply.news(.touch(word, touch)) else { return }
+    _ = hold.holder.push(packet)
   }
 
   /// Sends the last word, and ends the connection.
@@ -228,10 +283,11 @@ final class Holds {
 
   /// Gives up the reader. The verification stays until fprintd has the reader back.
   private func cancel(_ hold: Hold) {
-    guard let verification = hold.awaited?.verification else { return }
+    guard let awaited = hold.awaited else { return }
     hold.awaited = nil
-    ending[ObjectIdentifier(verification)] = verification
-    verification.cancel()
+    guard awaited.hasStarted else { return }
+    ending[ObjectIdentifier(awaited.verification)] = (awaited.verification, hold.user)
+    awaited.verification.cancel()
   }
 
   /// Erases a key, and tells every connection that the key concerns.
@@ -239,9 +295,9 @@ final class Holds {
     guard holds[hold.user] === hold else { return }
     holds[hold.user] = nil
     note(why, of: hold.user)
-    if let peer = hold.awaited?.peer {
+    if let awaited = hold.awaited {
       cancel(hold)
-      close(peer, with: .notHeld, why)
+      if awaited.touch == nil { close(awaited.peer, with: .notHeld, why) }
     }
     if !isHolderGone {
       if let packet = try? DeviceReply.news(.ended(why)) { _ = hold.holder.push(packet) }
@@ -274,7 +330,11 @@ final class Holds {
   private func goToSleep(ready: @escaping () -> Void) {
     // This object counts as a reader until all keys have ended, because the last reader lets the machine sleep at once.
     let own = ObjectIdentifier(self)
-    let waiting = holds.values.compactMap { $0.awaited?.verification } + ending.values
+    for hold in holds.values {
+      guard let awaited = hold.awaited, !awaited.hasStarted else { continue }
+      decide(.givenUp, of: hold, awaited)
+    }
+    let waiting = holds.values.compactMap { $0.awaited?.verification } + ending.values.map(\.verification)
     awaitedSleep = AwaitedSleep(readers: Set(waiting.map(ObjectIdentifier.init) + [own]), ready: ready)
     for hold in holds.values where hold.key.isInMemory { end(hold, .slept) }
     for hold in holds.values { hold.awaited?.verification.cancel() }

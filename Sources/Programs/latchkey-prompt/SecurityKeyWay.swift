@@ -24,6 +24,9 @@ final class SecurityKeyWay: OtherWay {
   /// A key is blocked after eight wrong PINs, so a prompt takes as many as wrong passwords.
   private var pinsLeft: Int
 
+  /// How long a key may take before the person is told, and can cancel that.
+  private static let quietTime = Duration.seconds(1)
+
   var offer: String { SecurityKeyWording.offer }
 
   /// Nil if no security key unlocks the vault, or `latchkey-security-key` is not installed.
@@ -107,7 +110,11 @@ final class SecurityKeyWay: OtherWay {
       running.receive()
     }
     defer { source.cancel() }
-    guard deadline.wait(until: { running.isOver || running.touches > 0 }) else { return nil }
+    let hasNews = { running.isOver || running.touches > 0 }
+    if !deadline.wait(atMost: Self.quietTime, until: hasNews) {
+      // A key that another program uses may take long. The person can cancel that.
+      guard !deadline.isOver, prompter.wait(SecurityKeyWording.work, until: hasNews) else { return nil }
+    }
     guard running.isOver || prompter.wait(SecurityKeyWording.touch, until: { running.isOver }) else { return nil }
     return try running.takeAnswer()
   }

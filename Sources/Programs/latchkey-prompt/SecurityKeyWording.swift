@@ -17,6 +17,11 @@ enum SecurityKeyWording {
       button: translated("Continue"))
   }
 
+  /// The text while the key lets nobody touch it yet.
+  static var work: PromptText {
+    PromptText(title: title, message: translated("Waiting for your security key."), label: "", button: "")
+  }
+
   /// The text while the key waits.
   static var touch: PromptText {
     PromptText(title: title, message: translated("Touch your security key."), label: "", button: "")

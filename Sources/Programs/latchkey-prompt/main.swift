@@ -10,7 +10,7 @@
 // The file is arguments and wiring. The ways to ask are in Prompters, the steps and words in `PromptStep` and
 // `PromptWording` there, and PAM in PAMClient. pam_latchkey.so, which is in the stack, hands an accepted password to
 // `latchkey-derive`, which brings keys to the daemon. With a security key the program itself brings keys
-// (`SecurityKeyWay`).
+// (`SecurityKeyWay`). With a finger the daemon has the keys itself (`FingerWay`).
 //
 // The program promises that a typed secret is in locked memory and erased at the end. It has one limit
 // of time for the whole prompt, five minutes. A prompt that the daemon withdraws disappears from the
@@ -45,7 +45,7 @@ private let attempts = 3
 /// - Parameter otherWay: the way to unlock the vault that the person may choose in the place of the login password.
 private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
-  _ deadline: PromptDeadline, _ otherWay: SecurityKeyWay?
+  _ deadline: PromptDeadline, _ otherWay: OtherWays?
 ) -> PromptEnd {
   let script = RunningScript.ask(about: request.interpreter, until: deadline)
   if request.purpose == .loginAdvice {
@@ -115,15 +115,17 @@ private func authenticate(
   return .refused
 }
 
-/// A security key, if one unlocks the vault.
-private func securityKeyWay(
+/// A finger and a security key, as far as they unlock the vault now.
+private func otherWays(
   _ options: Options, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void
-) -> SecurityKeyWay? {
+) -> OtherWays? {
   // The prompt's own connection carries only what is about the prompt.
   guard let daemon = try? ControlClient(runtime: options.runtime, uid: options.account.uid),
     let status = try? daemon.ask(GetStatus(), until: Process.now + daemonLimit)
   else { return nil }
-  return SecurityKeyWay(options, status, deadline, pins: attempts, whenUnlocked: whenUnlocked)
+  return OtherWays(
+    FingerWay(options, status, deadline, whenUnlocked: whenUnlocked),
+    SecurityKeyWay(options, status, deadline, pins: attempts, whenUnlocked: whenUnlocked))
 }
 
 private func serve(_ options: Options) throws {
@@ -153,7 +155,7 @@ private func serve(_ options: Options) throws {
   }
   let otherWay =
     request.purpose == .login
-    ? securityKeyWay(options, deadline) {
+    ? otherWays(options, deadline) {
       prompter.end()
       try? client.tell(EndPrompt(.granted))
       // A stack that goes on without an answer has failed, and pam_faillock would count that.

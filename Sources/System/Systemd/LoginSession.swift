@@ -44,6 +44,9 @@ public struct LoginSession: Equatable, Sendable {
     return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
+  /// Whether a user has the session in front of a seat of this machine. Another session of the user's is not enough.
+  public static func isAtSeat(_ user: UInt32) -> Bool { sd_uid_get_seats(user, 1, nil) > 0 }
+
   /// Whether logind runs, judged by logind's folder.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
 

@@ -11,6 +11,7 @@ public enum DeviceReason: String, ReasonGroup {
   case loginConnection
   case fingerForbidden, noPrints, onlyRootVerifies, onlyOwnHold, onlyHolder, isVerifying, holdExpired, holdTouches
   case holdPrints, holdLost, holdSlept, holdReplaced, holdDropped, holdChanged, manyHolds
+  case otherFinger, noTouch, readerBusy, awayFromSeat
 
   package static let name = "device"
 
@@ -79,6 +80,10 @@ public enum DeviceReason: String, ReasonGroup {
     case .holdReplaced: Phrase("another process handed a newer key over")
     case .holdChanged: Phrase("the vault's passwords or keys have changed since the last password")
     case .manyHolds: Phrase("the device key service was given too many keys of yours in a short time")
+    case .otherFinger: Phrase("that finger does not match")
+    case .noTouch: Phrase("nobody touched the fingerprint reader in time")
+    case .readerBusy: Phrase("the fingerprint reader is missing, or another program uses it")
+    case .awayFromSeat: Phrase("you are not in front of the machine that has the fingerprint reader")
     case .holdDropped: Phrase("the device key service has ended, or latchkeyd has")
     }
   }

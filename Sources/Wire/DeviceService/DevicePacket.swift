@@ -30,6 +30,8 @@ public enum DevicePacket {
     case drop = 10
     case held = 11
     case verify = 12
+    case touch = 13
+    case leave = 14
   }
 
   enum Outcome: UInt8 {
@@ -83,6 +85,10 @@ public enum DeviceRequest: ~Copyable {
   case held(uid_t)
   /// Verify a finger of a user, and then give that user's covering key to its holder.
   case verify(uid_t)
+  /// Verify a finger of this holder's user, and then give the covering key to this holder. The answers have the number.
+  case touch(UInt32)
+  /// Give up the verification of that number.
+  case leave(UInt32)
   /// A request that this version does not know.
   case malformed
 
@@ -98,20 +104,21 @@ public enum DeviceRequest: ~Copyable {
       let operation = DevicePacket.Operation(rawValue: try input.number())
     else { return .malformed }
     func ends(_ size: Int) -> Bool { packet.byteCount == size }
-    func user() throws -> uid_t? {
-      let user: UInt32 = try input.number()
-      return ends(6) ? user : nil
+    /// The only field: a user, or the number of a touch.
+    func only() throws -> UInt32? {
+      let number: UInt32 = try input.number()
+      return ends(6) ? number : nil
     }
     switch operation {
     case .identity: return ends(2) ? .identity : .malformed
     case .eraseErasable:
-      guard let user = try user() else { return .malformed }
+      guard let user = try only() else { return .malformed }
       return .eraseErasable(user)
     case .forget:
-      guard let user = try user() else { return .malformed }
+      guard let user = try only() else { return .malformed }
       return .forget(user)
     case .session:
-      guard let user = try user() else { return .malformed }
+      guard let user = try only() else { return .malformed }
       return .session(user)
     case .hold:
       let flags: UInt8 = try input.number()
@@ -122,11 +129,17 @@ public enum DeviceRequest: ~Copyable {
         publicKey: rest.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }, isMemoryAllowed: flags == 1)
     case .drop: return ends(2) ? .drop : .malformed
     case .held:
-      guard let user = try user() else { return .malformed }
+      guard let user = try only() else { return .malformed }
       return .held(user)
     case .verify:
-      guard let user = try user() else { return .malformed }
+      guard let user = try only() else { return .malformed }
       return .verify(user)
+    case .touch:
+      guard let number = try only() else { return .malformed }
+      return .touch(number)
+    case .leave:
+      guard let number = try only() else { return .malformed }
+      return .leave(number)
     case .move:
       guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
       return .move(backend)

@@ -27,7 +27,12 @@ public enum HoldPacket {
     case givenUp = 18
     case notHeld = 19
     case noReader = 20
+    // Only to a holder, about its own touch.
+    case away = 22
   }
+
+  /// The first byte of a packet that brings a covering key to a holder which asked for the touch itself.
+  static let answered: UInt8 = 21
 
   /// The answer to a question about a user's hold.
   public struct Held: Equatable, Sendable {
@@ -49,6 +54,10 @@ public enum HoldPacket {
     /// A finger matched: the covering key, sealed to the holder's public key, and when that was: in microseconds since the machine
     /// started, its sleep included.
     case released([UInt8], at: UInt64)
+    /// The same, for the touch of that number, which this holder asked for.
+    case answered([UInt8], at: UInt64, touch: UInt32)
+    /// A word about the touch of that number.
+    case touch(Word, UInt32)
     /// The covering key is gone.
     case ended(HoldEnd)
   }
@@ -80,6 +89,12 @@ extension DevicePacket {
 
   /// Have a finger of that user verified.
   public static func verify(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.verify, number(user)) }
+
+  /// Have a finger verified for this holder itself. Its answers have the number.
+  public static func touch(_ touch: UInt32) throws(SodiumError) -> SecureBytes { try begin(.touch, number(touch)) }
+
+  /// Give up the touch of that number.
+  public static func leave(_ touch: UInt32) throws(SodiumError) -> SecureBytes { try begin(.leave, number(touch)) }
 }
 
 /// The service's packets about covering keys.
@@ -101,17 +116,25 @@ extension DeviceReply {
     try packet(.done, [word.rawValue, end?.rawValue ?? 0])
   }
 
-  /// To a holder, without a request.
+  /// To a holder, without a request, or about its own touch.
   public static func news(_ news: HoldPacket.News) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
     switch news {
     case .released(let sealed, let moment):
-      var out = ByteWriter()
       out.number(HoldPacket.Word.matched.rawValue)
       out.number(moment)
       out.put(sealed)
-      return try packet(.done, out.bytes)
+    case .answered(let sealed, let moment, let touch):
+      out.number(HoldPacket.answered)
+      out.number(touch)
+      out.number(moment)
+      out.put(sealed)
+    case .touch(let word, let touch):
+      out.number(word.rawValue)
+      out.number(touch)
     case .ended(let end): return try word(.notHeld, end)
     }
+    return try packet(.done, out.bytes)
   }
 }
 
@@ -158,6 +181,16 @@ extension HoldPacket {
       var input = ByteReader(Array(fields.dropFirst()))
       guard let moment: UInt64 = try? input.number(), let sealed = try? input.take(sealedSize) else { return nil }
       return .released(sealed, at: moment)
+    }
+    let touchSize = 1 + MemoryLayout<UInt32>.size
+    if fields.count >= touchSize {
+      var input = ByteReader(Array(fields.dropFirst()))
+      guard let touch: UInt32 = try? input.number() else { return nil }
+      if fields.count == touchSize { return Word(rawValue: fields[0]).map { .touch($0, touch) } }
+      guard fields.count == touchSize + MemoryLayout<UInt64>.size + sealedSize, fields[0] == answered,
+        let moment: UInt64 = try? input.number(), let sealed = try? input.take(sealedSize)
+      else { return nil }
+      return .answered(sealed, at: moment, touch: touch)
     }
     guard fields.count == 2, fields[0] == Word.notHeld.rawValue, let end = HoldEnd(rawValue: fields[1]) else {
       return nil

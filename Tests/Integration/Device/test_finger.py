@@ -7,11 +7,15 @@ import pathlib
 import signal
 
 import pytest
+from support.control import Control, packet
 from support.deviced import Service, SoftwareTPM
 from support.fingerreader import Delay, Holder, Reader, Verification, held
 from support.memory import scan
+from support.person import Person, ask_on_terminals
+from support.reasons import words
 from support.session import wait_until
 from support.vaultreader import Keybag
+from support.wire import MESSAGES
 
 pytestmark = [
     pytest.mark.night("device"), pytest.mark.skipif(os.geteuid() != 0, reason="only root has a finger verified")]
@@ -100,7 +104,8 @@ def service_for(session, stage, reader, tcti="none"):
 
 def begin(service, reader):
     return service.start(
-        "--prints", reader.prints, "--finger-policy", reader.policy, DBUS_SYSTEM_BUS_ADDRESS=reader.address)
+        "--prints", reader.prints, "--finger-policy", reader.policy, DBUS_SYSTEM_BUS_ADDRESS=reader.address,
+        LD_PRELOAD=str(reader.seat))
 
 
 def prepared(session, logind, reader, service, *options):
@@ -194,6 +199,109 @@ def test_a_touch_while_no_locker_is_up_unlocks_nothing(world):
     assert world.session.status()["state"] == "locked"
     assert not world.session.status()["staged"]
     assert world.session.run("latchkey", "unlock", "--stdin", input=world.session.password + "\n").returncode == 0
+
+
+class Asked:
+    """A program asks in a session whose vault alone is locked, and its person leaves the field empty."""
+
+    def __init__(self, world):
+        self.world = world
+        ask_on_terminals(world.session)
+        world.session.lock()
+        self.person = Person(world.session, "secret-tool", "lookup", "k", "v")
+        self.person.expect("Leave the field empty to use your finger.")
+        self.choose()
+
+    def choose(self):
+        self.person.expect("Enter your login password: ").type("").expect("Touch the fingerprint reader. (Ctrl-C cancels)")
+        self.world.reader.wait_for_person()
+
+    def wait_for_release(self):
+        self.world.reader.wait(lambda: self.world.reader.calls[-1] == "Release", "the reader is kept")
+        assert self.world.reader.claimant is None
+
+
+def test_a_prompt_after_the_lock_takes_a_finger(world):
+    asked = Asked(world)
+    assert world.session.status()["state"] == "locked"
+    world.reader.touch("verify-no-match")
+    asked.person.expect("The finger did not unlock the vault: that finger does not match.")
+    asked.choose()
+    world.reader.touch()
+    assert asked.person.last_line() == "secret" and asked.person.status == 0
+    assert world.session.status()["state"] == "unlocked" and world.finger == ("in-memory", "")
+    assert "a finger unlocked the vault at a prompt" in world.session.log()
+    asked.wait_for_release()
+    assert held(world.service, world.session.uid) == ("inMemory", 4, None)
+    # The same key serves the locker.
+    world.lock()
+    world.unlock_by_finger()
+
+
+def test_the_password_answers_a_prompt_that_waited_for_a_finger(world):
+    asked = Asked(world)
+    world.reader.touch("verify-no-match")
+    asked.person.expect("Enter your login password: ").type(world.session.password)
+    assert asked.person.last_line() == "secret"
+    asked.wait_for_release()
+
+
+def test_a_password_elsewhere_ends_a_prompt_that_waits_for_a_finger(world):
+    asked = Asked(world)
+    done = world.session.run("latchkey", "unlock", "--stdin", input=world.session.password + "\n")
+    assert done.returncode == 0 and asked.person.last_line() == "secret"
+    asked.wait_for_release()
+
+
+def test_a_dismissed_prompt_gives_the_reader_back_and_a_later_touch_unlocks_nothing(world):
+    asked = Asked(world)
+    asked.person.press("c").output()
+    asked.wait_for_release()
+    world.reader.touch()
+    assert world.session.status()["state"] == "locked"
+
+
+def test_a_locker_takes_the_reader_from_a_prompt(world):
+    """Its touch opens the screen and the vault."""
+    asked = Asked(world)
+    world.logind.show_locked(True)
+    wait_until(lambda: world.session.status()["locker_up"], "the locker")
+    asked.wait_for_release()
+    world.unlock_by_finger()
+    assert asked.person.last_line() == "secret"
+
+
+def test_a_lock_after_the_touch_and_before_latchkeyd_hears_of_it_stays(world):
+    asked = Asked(world)
+    daemon = world.session.daemon_pid()
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        world.reader.touch()
+        asked.wait_for_release()
+        world.logind.show_locked(True)
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    wait_until(lambda: world.session.status()["locker_up"], "the locker")
+    status = world.session.status()
+    assert status["state"] == "locked" and not status["staged"]
+    world.show()
+    assert world.session.status()["state"] == "locked"
+    asked.person.press("c").output()
+
+
+def test_another_program_has_no_finger_verified_for_a_prompt(world):
+    """It knows the prompt's number, and shows nothing."""
+    ask_on_terminals(world.session)
+    world.session.lock()
+    person = Person(world.session, "secret-tool", "lookup", "k", "v").expect("Enter your login password: ")
+    found = world.session.run("pgrep", "-a", "-U", str(world.session.uid), "-f", f"latchkey-prompt.*{world.session.root}/run")
+    number = int(found.stdout.split()[-1])
+    stranger = Control(world.session)
+    answer = stranger.ask(packet(MESSAGES["TouchReader"], number.to_bytes(8, "little")))
+    stranger.close()
+    assert answer[1] == 255 and words(answer[2:]) == "refusal.noSuchPrompt"
+    assert "VerifyStart any" not in world.reader.calls
+    person.press("c").output()
 
 
 def test_a_lock_during_the_hand_over_leaves_neither_the_key_nor_what_it_opens(world):

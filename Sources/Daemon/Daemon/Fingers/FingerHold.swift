@@ -43,6 +43,13 @@ final class FingerHold {
     func send(_ packet: borrowing SecureBytes) throws(PosixError) { try socket.send(packet.bytes) }
   }
 
+  /// A finger that is awaited for a prompt.
+  private struct Touch {
+    let number: UInt32
+    let opened: (consuming CoveredTiers.Opened, UInt64) -> Void
+    let failed: (Reason) -> Void
+  }
+
   private enum State {
     case none
     case handsOver(HandOver, Link?, Covered)
@@ -53,6 +60,8 @@ final class FingerHold {
   private let loop: EventLoop
   private let path: String
   private var state = State.none
+  private var awaited: Touch?
+  private var touches: UInt32 = 0
   /// Why the last key is gone; nil if that needs no words.
   private(set) var problem: Reason?
   /// Takes the keys that a finger opened, and when that was: in microseconds since the machine started.
@@ -76,6 +85,9 @@ final class FingerHold {
     case .held: .inMemory
     }
   }
+
+  /// Whether the device key service has the covering key.
+  var isHeld: Bool { status == .inTPM || status == .inMemory }
 
   /// The protectors whose end ends the hold: passwords, and the finger itself.
   private var ways: Set<[UInt8]>? {
@@ -106,7 +118,51 @@ final class FingerHold {
   func drop() {
     state = .none
     problem = nil
+    endTouch(.device(.holdDropped))
   }
+
+  // MARK: - a prompt
+
+  /// Has a finger verified for a prompt that is on the screen. One of the closures is called, once.
+  ///
+  /// - Parameter opened: takes the keys, and when the finger matched: in microseconds since the machine started.
+  func touch(
+    opened: @escaping (consuming CoveredTiers.Opened, UInt64) -> Void, failed: @escaping (Reason) -> Void
+  ) {
+    guard case .held(_, let link, _) = state else { return failed(problem ?? .device(.holdDropped)) }
+    leave()
+    touches &+= 1
+    do {
+      try link.send(try DevicePacket.touch(touches))
+      awaited = Touch(number: touches, opened: opened, failed: failed)
+    } catch { failed(.device(.silent)) }
+  }
+
+  /// The prompt waits for no finger any more: the reader is given up.
+  func leave() {
+    guard let touch = awaited else { return }
+    // If the service does not take it, it has ended, and the reader is free.
+    if case .held(_, let link, _) = state, let packet = try? DevicePacket.leave(touch.number) {
+      try? link.send(packet)
+    }
+    endTouch(.session(.notNow))
+  }
+
+  private func endTouch(_ reason: Reason) { awaited.take()?.failed(reason) }
+
+  private func heard(_ word: HoldPacket.Word, ofTouch number: UInt32) {
+    guard awaited?.number == number else { return }
+    switch word {
+    case .place, .swipe, .again, .matched: return
+    case .noMatch, .manyTries: endTouch(.device(.otherFinger))
+    case .givenUp: endTouch(.device(.noTouch))
+    case .noReader: endTouch(.device(.readerBusy))
+    case .away: endTouch(.device(.awayFromSeat))
+    case .notHeld: endTouch(.device(.holdDropped))
+    }
+  }
+
+  // MARK: - the hand-over
 
   /// The vault was locked. While the covering key is on its way to the service, nobody knows where it is. So the tier keys under it
   /// go as well, and a late answer finds nothing.
@@ -198,6 +254,16 @@ final class FingerHold {
       do throws(SodiumError) { opened(try covered.tiers.open(sealed.span.bytes), moment) } catch {
         end(.device(.invalidReply))
       }
+    case .answered(let sealed, let moment, let number):
+      follow()
+      // A prompt that went meanwhile gets nothing.
+      guard case .held = state, let touch = awaited, touch.number == number else { return }
+      awaited = nil
+      do throws(SodiumError) { touch.opened(try covered.tiers.open(sealed.span.bytes), moment) } catch {
+        end(.device(.invalidReply))
+        touch.failed(.device(.invalidReply))
+      }
+    case .touch(let word, let number): heard(word, ofTouch: number)
     case nil: end(.device(.invalidReply))
     }
   }
@@ -205,6 +271,7 @@ final class FingerHold {
   private func end(_ reason: Reason) {
     state = .none
     problem = reason
+    endTouch(reason)
     Journal.log(.notice, "no finger unlocks the vault until the next password: \(reason.text)")
   }
 }

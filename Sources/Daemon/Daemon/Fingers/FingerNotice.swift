@@ -2,7 +2,7 @@ import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySystemd
 
-/// Tells the person, by the desktop's notifications, that fingers were refused while the screen was locked, or that others are
+/// Tells the person, by the desktop's notifications, that fingers were refused at a locked screen or a prompt, or that others are
 /// enrolled than before.
 final class FingerNotice {
   private let notification = DesktopNotification()
@@ -28,7 +28,7 @@ final class FingerNotice {
   private static func message(_ why: HoldEnd) -> DesktopNotification.Message {
     why == .manyTouches
       ? DesktopNotification.Message(
-        title: translated("Fingers were refused while the screen was locked"),
+        title: translated("Fingers were refused"),
         text: translated("Five fingers did not match, so the vault waited for your password."), page: "unlocking")
       : DesktopNotification.Message(
         title: translated("Your enrolled fingers have changed"),

@@ -3,6 +3,7 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySessionState
 import LatchkeySystemd
 import LatchkeyVault
@@ -51,6 +52,8 @@ final class VaultOpening {
   private var staged: ArrivedKeys?
   /// Keys that a finger opened, while logind is asked about the touch.
   private var touched: ArrivedKeys?
+  /// The prompt that waits for a finger.
+  private var touchingPrompt: UInt64?
   /// Why the last keys did not open the vault; nil once keys have opened it.
   private(set) var failure: VaultError?
   /// Whether the program was told to end. It takes no key any more then.
@@ -95,6 +98,9 @@ final class VaultOpening {
     table.takeKeys(SessionDelivery.self) { [unowned self] message, peer, answer in
       guard let greeting = peer.greeting else { return peer.end() }
       unlock(message, greeting, by: peer.claim, from: peer.credentials, answer: answer)
+    }
+    table.answerLater(TouchReader.self) { [unowned self] message, peer, answer in
+      touch(forPrompt: message.prompt, from: peer, answer: answer)
     }
     serveRotation(in: &table)
   }
@@ -255,23 +261,7 @@ final class VaultOpening {
   /// - Parameter moment: when the device key service released the keys, in microseconds since the machine started. The locker may
   ///   go before this program hears of either.
   private func reopen(_ opened: consuming CoveredTiers.Opened, at moment: UInt64) {
-    device.refresh()
-    finger.follow()
-    guard finger.status == .inTPM || finger.status == .inMemory, let keybag = vault.keybag, let watch = session.watch,
-      !isEnding
-    else { return }
-    // A change of keys ends when the keybag drops the former keys. This may happen after these keys were covered.
-    let present = Set(keybag.epochs.map(\.number))
-    let former = opened.former.filter { present.contains($0.number) }
-    let tiers = opened.takeTiers()
-    do {
-      guard try vault.recognises(tiers, former: former) else {
-        return finger.refused(.keybag(.otherKeys))
-      }
-    } catch { return finger.refused(error.reason) }
-    do { try vault.check(tiers, former: former, mayCreate: false) } catch { return finger.refused(error.reason) }
-    let delivery = TierDelivery(
-      vault: keybag.vault, generation: keybag.generation, created: false, tiers: tiers, former: former)
+    guard let delivery = checked(opened), let watch = session.watch else { return }
     touched = ArrivedKeys(delivery, given: moment, liftsLocks: false, of: nil, isOfFinger: true)
     watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, deviceService] claim in
       guard let keys = self?.touched.take() else { return }
@@ -281,6 +271,95 @@ final class VaultOpening {
         case .staged: Journal.log(.notice, "a finger unlocks the vault when the screen locker is gone")
         case .refused(let reason): Journal.log(.notice, "a finger does not unlock the vault: \(reason.text)")
         case .live, .wrongKeys, .unusable: break
+        }
+      }
+    }
+  }
+
+  /// Keys that a finger opened again; nil if they are not those of the vault's files. Then the hold ends.
+  private func checked(_ opened: consuming CoveredTiers.Opened) -> TierDelivery? {
+    device.refresh()
+    finger.follow()
+    guard finger.isHeld, let keybag = vault.keybag, !isEnding else { return nil }
+    // A change of keys ends when the keybag drops the former ones, which may be after they were covered.
+    let present = Set(keybag.epochs.map(\.number))
+    let former = opened.former.filter { present.contains($0.number) }
+    let tiers = opened.takeTiers()
+    guard let problem = problem(of: tiers, former: former) else {
+      return TierDelivery(
+        vault: keybag.vault, generation: keybag.generation, created: false, tiers: tiers, former: former)
+    }
+    finger.refused(problem)
+    return nil
+  }
+
+  private func problem(of tiers: borrowing TierKeys, former: [FormerTiers]) -> Reason? {
+    do {
+      guard try vault.recognises(tiers, former: former) else { return .keybag(.otherKeys) }
+    } catch { return error.reason }
+    do { try vault.check(tiers, former: former, mayCreate: false) } catch { return error.reason }
+    return nil
+  }
+
+  // MARK: - a finger at a prompt
+
+  /// Has a finger verified for a prompt on the screen that unlocks the vault. Behind a locker nobody could see what the touch is for,
+  /// and the finger belongs to the locker.
+  private func touch(
+    forPrompt number: UInt64, from peer: ControlPeer, answer: @escaping (Result<Done, Refusal>) -> Void
+  ) {
+    device.refresh()
+    finger.follow()
+    let shower = queue.connection(ofPrompt: number) as? ControlPeer
+    guard queue.question(ofPrompt: number) == .login, shower?.credentials.pid == peer.credentials.pid else {
+      return answer(.failure(Refusal(.refusal(.noSuchPrompt))))
+    }
+    guard !isEnding, touchingPrompt == nil, session.machine.mayUnlockByFinger else {
+      return answer(.failure(Refusal(.session(.notNow))))
+    }
+    touchingPrompt = number
+    finger.touch { [weak self] opened, moment in
+      self?.unlock(opened, at: moment, forPrompt: number, answer: answer)
+    } failed: { [weak self] reason in
+      self?.touchingPrompt = nil
+      Journal.log(.notice, "a finger did not unlock the vault at a prompt: \(reason.text)")
+      answer(.failure(Refusal(reason)))
+    }
+  }
+
+  /// Gives the reader up if its prompt is gone, or the vault waits for no finger any more.
+  func followTouch() {
+    guard let prompt = touchingPrompt, queue.question(ofPrompt: prompt) == nil || !session.machine.mayUnlockByFinger
+    else { return }
+    finger.leave()
+  }
+
+  private func unlock(
+    _ opened: consuming CoveredTiers.Opened, at moment: UInt64, forPrompt number: UInt64,
+    answer: @escaping (Result<Done, Refusal>) -> Void
+  ) {
+    touchingPrompt = nil
+    let refuse = { (reason: Reason) in
+      Journal.log(.notice, "a finger did not unlock the vault at a prompt: \(reason.text)")
+      answer(.failure(Refusal(reason)))
+    }
+    guard let delivery = checked(opened), let watch = session.watch else {
+      return refuse(finger.problem ?? .session(.notNow))
+    }
+    // As an answer of the prompt, it lifts the explicit locks that the prompt named.
+    touched = ArrivedKeys(
+      delivery, given: moment, liftsLocks: true, of: queue.lifting(prompt: number) ?? [], isOfFinger: true)
+    watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, deviceService] claim in
+      guard let keys = self?.touched.take() else { return refuse(.session(.lockedMeanwhile)) }
+      watch.promptsFingerKeysArrived(by: claim, after: deviceService.ask) { outcome in
+        guard let self, !self.isEnding else { return refuse(.session(.daemonEnds)) }
+        guard self.queue.question(ofPrompt: number) != nil else { return refuse(.refusal(.noSuchPrompt)) }
+        switch self.install(keys, outcome) {
+        case .live:
+          Journal.log(.notice, "a finger unlocked the vault at a prompt")
+          answer(.success(Done()))
+        case .refused(let reason), .unusable(let reason): refuse(reason)
+        case .staged, .wrongKeys: refuse(.session(.notNow))
         }
       }
     }

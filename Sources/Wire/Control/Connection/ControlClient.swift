@@ -68,11 +68,27 @@ public struct ControlClient: ~Copyable {
     }
   }
 
+  /// Asks, and does not wait. When ``number`` is readable, ``answer(to:until:)`` takes the answer.
+  package borrowing func begin<Message: ControlMessage>(_ message: Message) throws(ControlError) {
+    do { try socket.send(message.packet.span.bytes) } catch { throw .broken }
+  }
+
+  /// Takes the answer to a message of ``begin(_:)``.
+  package borrowing func answer<Message: ControlMessage>(
+    to _: Message.Type, until deadline: Int
+  ) throws(ControlError) -> Message.Answer {
+    try Message.answer(in: try receive(until: deadline))
+  }
+
   private borrowing func exchange(_ packet: [UInt8], until deadline: Int) throws(ControlError) -> [UInt8] {
+    do { try socket.send(packet.span.bytes) } catch { throw .broken }
+    return try receive(until: deadline)
+  }
+
+  private borrowing func receive(until deadline: Int) throws(ControlError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: ControlPacket.sizeLimit)
     let count: Int
     do {
-      try socket.send(packet.span.bytes)
       try socket.waitForPacket(until: deadline)
       count =
         try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
@@ -119,6 +135,6 @@ public struct ControlClient: ~Copyable {
     do { return try body() } catch { throw .broken }
   }
 
-  /// The descriptor, for an event loop: it is readable when the daemon has withdrawn the prompt of this connection.
+  /// The descriptor, for an event loop: it is readable when the daemon has withdrawn the prompt of this connection, or answered.
   public var number: Int32 { socket.number }
 }
