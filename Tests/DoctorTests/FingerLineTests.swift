@@ -24,6 +24,17 @@ import Testing
     #expect(try findings(true, ["/etc/pam.d/sudo": Self.plain])[0].found.contains("no screen locker asks"))
   }
 
+  /// No line makes a finger open the vault where the locker runs as the person.
+  @Test(arguments: [plain, FingerLine.text + "\n" + plain]) func aLockerOfThePersonsOwn(_ text: String) throws {
+    let plasma = "/usr/lib/pam.d/kde-fingerprint"
+    let found = try findings(true, [plasma: text])
+    #expect(found.map(\.id) == ["finger-line"] && found[0].condition == .warning && found[0].command == nil)
+    #expect(found[0].found.contains("kde-fingerprint unlocks the screen only"))
+    let beside = try findings(true, [plasma: text, Self.gdm: FingerLine.text + "\n" + Self.plain])
+    #expect(beside.map(\.condition) == [.ok] && !beside[0].found.contains("kde"))
+    #expect(try findings(false, [plasma: text]) == [])
+  }
+
   @Test func theLineWithoutAProtector() throws {
     let text = FingerLine.text + "\n" + Self.plain
     let found = try findings(false, [Self.gdm: text])

@@ -56,13 +56,20 @@ import Testing
     #expect(try run(.back, home).changesNothing)
   }
 
+  @Test func theFileOfALockerThatRunsAsThePersonStays() throws {
+    let home = try system { try $0.put("/usr/lib/pam.d/kde-fingerprint", "auth required pam_fprintd.so\n") }
+    let plan = try run(.toLatchkey, home)
+    #expect(plan.changes.map(\.path) == [Self.gdm])
+    #expect(plan.notes.count == 1 && plan.notes.first?.contains("kde-fingerprint is left as it is") == true)
+  }
+
   @Test func aPackagesFileIsCopied() throws {
-    let own = "/usr/lib/pam.d/kde-fingerprint"
+    let own = "/usr/lib/pam.d/lightdm"
     let home = try system { try $0.put(own, "auth required pam_fprintd.so\naccount required pam_permit.so") }
     let before = try home.everything(below: "/")
     try run(.toLatchkey, home)
     #expect(
-      lines(home, "/etc/pam.d/kde-fingerprint")
+      lines(home, "/etc/pam.d/lightdm")
         == [FingerLine.text, "auth required pam_fprintd.so", "account required pam_permit.so"])
     try run(.back, home)
     #expect(try home.everything(below: "/") == before)

@@ -9,6 +9,13 @@ extension WantedChanges {
     for line in FingerLine.all(in: root) {
       switch line.place {
       case .none, .there: continue
+      case .screenOnly:
+        note(
+          translated(
+            """
+            \(line.service) is left as it is: that screen locker runs as the person, so a finger there unlocks the \
+            screen only.
+            """))
       case .unclear(let path): note(Self.advice(line.service, path))
       case .missing(let path):
         guard case .text(let text) = root.content(path), let after = FingerLine.adding(to: text) else {

@@ -47,6 +47,16 @@ struct FingerExamination {
           translated(
             "Look at \(path): the other lines there decide how it can be put in front, as pam_latchkey(8) shows.")))
     }
+    let personsOwn = lines.filter { $0.place == .screenOnly }.map(\.service)
+    guard isThere || personsOwn.isEmpty else {
+      return Finding(
+        id, .warning,
+        translated(
+          "a finger at \(PAMExamination.list(personsOwn)) unlocks the screen only: that screen locker runs as you"),
+        fix: .advice(
+          translated(
+            "Type your password there, which unlocks the vault too. A finger does at GNOME's and lightdm's screens.")))
+    }
     guard isThere else {
       return Finding(
         id, .warning, translated("no screen locker asks for a finger, so the vault is unlocked by the password only"),

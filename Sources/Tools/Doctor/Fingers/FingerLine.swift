@@ -13,6 +13,9 @@ package struct FingerLine: Equatable {
     case missing(String)
     /// The line is missing, or behind pam_fprintd.so, and other lines of this file have to be understood first.
     case unclear(String)
+    /// The locker runs as the person. latchkey-deviced has a finger verified for root's programs alone. So a finger opens
+    /// this screen only, with the line or without.
+    case screenOnly
   }
 
   static let ours = "pam_latchkey.so"
@@ -22,6 +25,11 @@ package struct FingerLine: Equatable {
   /// The line. After a finger that opened the vault nothing more is asked. When all tries are used up, the next line would offer
   /// as many again.
   package static let text = "auth\t[success=done maxtries=die default=ignore]\tpam_latchkey.so finger"
+
+  /// Lockers that ask PAM as the person.
+  private static let personsLockers: Set<String> = [
+    "kde-fingerprint", "kde", "kscreenlocker", "swaylock", "swaylock-plugin", "i3lock",
+  ]
 
   /// The PAM service.
   package let service: String
@@ -44,9 +52,9 @@ package struct FingerLine: Equatable {
     }
     let entries = stack.entries
     let own = entries.firstIndex(where: \.asksFinger)
-    guard let reader = entries.firstIndex(where: { readers.contains($0.module) }) else {
-      return own == nil ? .none : .there
-    }
+    let first = entries.firstIndex { readers.contains($0.module) }
+    if personsLockers.contains(service) { return own == nil && first == nil ? .none : .screenOnly }
+    guard let reader = first else { return own == nil ? .none : .there }
     if let own { return own < reader ? .there : .unclear(entries[own].file) }
     // In a file that services share, the line would count for sudo and others too. A jump over the line would end one line too
     // early. The line would skip all lines behind the reader's: perhaps a second factor.
