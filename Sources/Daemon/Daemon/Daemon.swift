@@ -37,7 +37,7 @@ import LatchkeySystemd
 import LatchkeyVault
 
 /// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings keys, and the bus
-/// serves the opened items. This type puts the parts together, and tells each of them about the others.
+/// serves the opened items. This type puts the parts together, and tells each part about the others.
 package final class Daemon {
   private let loop: EventLoop
   private let vault: Vault

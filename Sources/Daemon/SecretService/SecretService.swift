@@ -1,9 +1,9 @@
 // SecretService: the objects of `org.freedesktop.secrets` on the session bus.
 //
-// One class serves one interface: `ServiceObject`, `CollectionObject`, `ItemObject`, `SessionObject`,
-// `PromptObject` of the specification 0.2, `KeychainObject` and others of Latchkey's own,
-// `PortalObject` for sandboxed applications, `PasswordObject` of gnome-keyring's. ``SecretService``
-// wires them, and tells each of them what happens around the vault.
+// One class serves one interface: `ServiceObject`, `CollectionObject`, `ItemObject`, `SessionObject`, `PromptObject` of the
+// specification 0.2, `KeychainObject` and others of Latchkey's own, `PortalObject` for sandboxed applications,
+// `PasswordObject` of gnome-keyring's. ``SecretService`` wires these parts, and tells each part about the events around the
+// vault.
 //
 //     let service = try SecretService(…)
 //     service.stateChanged()
@@ -25,8 +25,8 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The object tree of `org.freedesktop.secrets` on one bus connection (Secret Service 0.2): puts the parts together, and tells
-/// each of them the events around the vault.
+/// The object tree of `org.freedesktop.secrets` on one bus connection (Secret Service 0.2): puts the parts together, and tells each
+/// part the events around the vault.
 ///
 /// It answers by the keys that the vault has at the moment. No answer waits for a person. For a question to a person, the client
 /// gets a prompt object.

@@ -76,9 +76,9 @@ struct LatestEvents {
   private(set) var ending: UInt64?
   /// The end of any of the user's sessions.
   private(set) var sessionEnd: UInt64?
-  /// As ``SessionMachine/admissions`` counts them.
+  /// The last admission, as ``SessionMachine/admissions`` counts.
   private(set) var admission: UInt64?
-  /// As ``SessionMachine/rejections`` counts them.
+  /// The last rejection, as ``SessionMachine/rejections`` counts.
   private(set) var rejection: UInt64?
   /// When a PAM stack last reported the end of a session.
   var pamEnd: UInt64?

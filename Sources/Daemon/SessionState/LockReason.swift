@@ -19,7 +19,7 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   /// The login had no password, so A was never in memory.
   case withoutPassword
 
-  /// For `latchkey status`.
+  /// The reason, for `latchkey status`.
   public var reason: SessionReason {
     switch self {
     case .lockedHint: .lockedHint
@@ -52,7 +52,7 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
   /// `latchkey start-empty`.
   case putAside
 
-  /// For `latchkey status`.
+  /// The reason, for `latchkey status`.
   public var reason: SessionReason {
     switch self {
     case .started: .notUnlockedYet

@@ -5,18 +5,18 @@ import LatchkeySystemd
 public enum PeerProcess: Equatable, Sendable {
   /// No logind knows the process.
   case unknown
-  /// In no session and under no user's manager: a system service. Examples are display managers, getty and sshd, and the
-  /// logins that they handle until the session begins.
+  /// The process is in no session and under no user's manager: a system service. Examples are display managers, getty and sshd, and
+  /// the logins that they handle until the session begins.
   ///
   /// `startedByRoot`: whether root runs the program that started the process. Root runs a display manager, but not a user's job
   /// that authenticates.
   case systemService(startedByRoot: Bool)
   /// A unit of a user's manager, where desktops start their shells and lockers. It is in no session.
   case userManager(uid: UInt32)
-  /// In the login session with this name of logind's.
+  /// The process is in the login session with this name of logind's.
   case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
 
-  /// Whether the process is in a session of the user's, one that counts or one that has ended.
+  /// Whether the process is in a session of the user's, a session that counts, or a session that has ended.
   func mayBeInSession(of user: UInt32) -> Bool {
     guard case .session(_, user, let sessionClass, _, _) = self else { return false }
     return sessionClass.hasPrefix("user")

@@ -134,8 +134,8 @@ public struct SessionMachine: Sendable {
     return first.facts.isGraphical ? relevant.allSatisfy(fact) : relevant.contains(where: fact)
   }
 
-  /// The sessions at this machine that have a locker up, so that its person can touch the reader. A screen saver counts for all of
-  /// them, because nothing tells whose it is.
+  /// The sessions at this machine that have a locker up, so that its person can touch the reader. A screen saver counts for all
+  /// desktops, because nothing tells to which it belongs.
   private var lockedHere: [String] {
     relevant.filter { $0.isHere && ($0.isBehindLocker || !screenSavers.isEmpty) }.map(\.facts.id)
   }

@@ -210,8 +210,8 @@ public final class SessionWatch {
     }
   }
 
-  /// All keys came again, by a finger at the locked screen. As for ``keysArrived(mayLift:by:after:completion:)``. The claim has
-  /// the time of the touch: keys wait for the locker no longer than others, even if they come late.
+  /// All keys came again, by a finger at the locked screen. The rest is as in ``keysArrived(mayLift:by:after:completion:)``. The
+  /// claim has the time of the touch: keys wait for the locker no longer than others, even if they come late.
   public func fingerKeysArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void

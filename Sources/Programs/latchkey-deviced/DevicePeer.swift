@@ -75,7 +75,7 @@ final class DevicePeer {
     ended()
   }
 
-  /// Sends a packet without a request, or one of several answers to the same request.
+  /// Sends a packet without a request, or further answers to the same request.
   ///
   /// - Returns: whether the peer can still receive the packet.
   func push(_ packet: borrowing SecureBytes) -> Bool {

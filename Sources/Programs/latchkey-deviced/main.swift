@@ -28,7 +28,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The socket that the service manager passed, or one of our own that every user reaches.
+/// The socket that the service manager passed, or our own socket, which every user reaches.
 private func deviceSocket(_ options: Options) throws -> LocalSocket {
   if let passed = try ServiceManager.listenDescriptors().first {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))

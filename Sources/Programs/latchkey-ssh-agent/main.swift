@@ -31,7 +31,7 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The socket that the service manager passed, or one of our own; nil without either.
+/// The socket that the service manager passed, or our own socket; nil without either.
 private func listener(_ options: Options) throws -> FileDescriptor? {
   if let path = options.socket { return try FileDescriptor.listen(stream: path) }
   guard let passed = try ServiceManager.listenDescriptors().first else { return nil }

@@ -15,10 +15,10 @@
 // end it erase its secrets first. It links neither Foundation nor a part of PAM, and starts nothing
 // that needs privileges.
 //
-// It never sees a password. It shows no window, and starts `latchkey-prompt` for that. It does not end when it is idle,
-// because clients keep its objects and keys exist nowhere else. After an upgrade it gives way to the installed version
-// as soon as this loses no key. It keeps no configuration beside the user's two files, which the vault and ClassRules
-// read.
+// It never sees a password. It shows no window, and starts `latchkey-prompt` for windows. It does not end when it is
+// idle, because clients keep its objects and keys exist nowhere else. After an upgrade it gives way to the installed
+// version as soon as this loses no key. It keeps no configuration beside the user's two files, which the vault and
+// ClassRules read.
 
 import Glibc
 import LatchkeyClassRules
@@ -38,7 +38,7 @@ private let applicationID: [UInt8] = [
   0x2e, 0x7c, 0x61, 0x90, 0x4f, 0x0d, 0x4b, 0x3f, 0x9a, 0x58, 0xd1, 0x33, 0x6c, 0xe8, 0x17, 0xb4,
 ]
 
-/// The socket that the service manager passed, or one of our own.
+/// The socket that the service manager passed, or our own socket.
 private func controlSocket(_ passed: ServiceManager.ListenDescriptor?, _ options: Options) throws -> LocalSocket {
   if let passed {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))

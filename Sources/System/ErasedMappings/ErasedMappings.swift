@@ -10,8 +10,8 @@
 // limit allows, in no core dump, and erased before it is unmapped. Every other mapping is the plain system
 // call.
 //
-// The module promises that no password and no key derived from one stays in freed pages.
-// Tests/Integration/Memory looks for both.
+// The module promises that no password and no key derived from one stays in freed pages. Tests/Integration/Memory looks for both
+// traces.
 //
 // It does not replace `malloc`, and libc's own calls of `mmap` do not reach it. It does not fail if
 // memory cannot be locked. A libsodium that is linked statically, or that maps memory by other means,

@@ -76,7 +76,7 @@ public struct FileDescriptor: ~Copyable {
     try passAll(bytes, "write") { number, rest in Glibc.write(number, rest.baseAddress, rest.count) }
   }
 
-  /// Hands all of `bytes` to a call that may take only a part of them at a time.
+  /// Hands all of `bytes` to a call that may take only a part of the bytes at a time.
   borrowing func passAll(
     _ bytes: RawSpan, _ call: StaticString, _ body: (Int32, UnsafeRawBufferPointer) -> Int
   ) throws(PosixError) {

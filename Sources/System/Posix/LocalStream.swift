@@ -2,7 +2,7 @@ import CLatchkeyLinux
 import Glibc
 
 extension FileDescriptor {
-  /// The numbers of two local sockets that are connected with each other, as streams of bytes. The caller owns both.
+  /// The numbers of two local sockets that are connected with each other, as streams of bytes. The caller owns both ends.
   public static func connectedPair() throws(PosixError) -> (Int32, Int32) {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)

@@ -6,7 +6,7 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   /// A D-Bus error name, such as `org.freedesktop.DBus.Error.Failed`.
   public let name: String
 
-  /// For a person to read. The text reaches the other side: never put a secret here.
+  /// The message for a person. The text reaches the other side: never put a secret here.
   public let message: String
 
   /// The error for a program: bytes behind the message, for callers that asked for them (`Bus.callAsync`'s `takesDetail`). Errors

@@ -115,7 +115,7 @@ public final class EventLoop {
 public struct IOEvents: OptionSet, Sendable {
   /// The bits of epoll(7).
   public let rawValue: UInt32
-  /// From the bits of epoll(7).
+  /// Makes a set from the bits of epoll(7).
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// Data or a connection waits.

@@ -138,8 +138,8 @@ public final class Message {
     return elements
   }
 
-  /// Reads a dictionary: `entry` is called once for each entry, and reads the key, then the value. `contents` is
-  /// the signature of both, such as `sv`.
+  /// Reads a dictionary: `entry` is called once for each entry, and reads the key, then the value. `contents` is the signature of
+  /// key and value, such as `sv`.
   public func readDictionary(
     _ contents: String, _ entry: (Message) throws(BusError) -> Void
   ) throws(BusError) {

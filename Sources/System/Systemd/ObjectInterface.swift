@@ -36,7 +36,7 @@ public struct ObjectInterface {
   public struct MemberFlags: OptionSet, Sendable {
     /// The bits, for this process only.
     public let rawValue: UInt32
-    /// From bits.
+    /// Makes a set from bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Told by introspection.
@@ -79,7 +79,7 @@ public struct ObjectInterface {
   public struct PropertyFlags: OptionSet, Sendable {
     /// The bits, for this process only.
     public let rawValue: UInt32
-    /// From bits.
+    /// Makes a set from bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// PropertiesChanged carries the new value.

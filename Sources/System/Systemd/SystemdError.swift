@@ -14,7 +14,7 @@ public struct SystemdError: Error, Equatable, CustomStringConvertible {
     self.operation = operation
   }
 
-  /// For a log line.
+  /// The error, for a log line.
   public var description: String { "\(operation): \(String(cString: strerror(errno)))" }
 
   /// Turns the negative error numbers of libsystemd into a thrown error; other results pass.

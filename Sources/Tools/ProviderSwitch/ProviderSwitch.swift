@@ -19,7 +19,7 @@
 // The scope `lockers` has another purpose, with the same record and way back: the PAM line by which a finger at the lock screen
 // opens the vault. See `WantedChanges+Finger.swift`.
 //
-// It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks for that
+// It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks it to end
 // afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than the
 // machine's, and the plan names such settings.
 

@@ -7,7 +7,7 @@ public struct AccessEvent: Hashable, Sendable {
   public enum Action: UInt8, CaseIterable, Sendable {
     /// To read or change an existing item.
     case open = 1
-    /// A new item, or one in the place of another, with a passphrase that a person chooses.
+    /// To store an item with a passphrase that a person chooses, new or in place of another item.
     case store = 2
     /// The log itself.
     case log = 3

@@ -89,13 +89,13 @@ public struct BackupCollection: Equatable, Sendable {
 
   /// 16 bytes, by which the collection is recognised.
   public let uuid: [UInt8]
-  /// For a person.
+  /// The label, for a person.
   public let label: String
   /// The names by which programs know the collection.
   public let aliases: Aliases
   /// Whether the collection had a passphrase of its own, which no backup carries.
   public let hadPassphrase: Bool
-  /// In seconds since 1970.
+  /// When the collection was made, in seconds since 1970.
   public let created: UInt64
   /// The last part of the collection's object path; nil if the vault did not keep it.
   public let name: String?
@@ -136,9 +136,9 @@ public struct BackupItem: ~Copyable {
   public let collection: UInt32
   /// When the item's secret may be read.
   public let accessibility: AccessibilityClass
-  /// In seconds since 1970.
+  /// When the item was made, in seconds since 1970.
   public let created: UInt64
-  /// In seconds since 1970.
+  /// When the item last changed, in seconds since 1970.
   public let modified: UInt64
   /// Label, attributes, content type and flags, as the vault seals them; sealed for the device if ``sealing`` says so.
   public let metadata: [UInt8]

@@ -1,6 +1,6 @@
 /// A collection's label, and the name that its object path has. Both are sealed together, as the name is made of the label.
 public struct CollectionTitle: Equatable, Sendable {
-  /// For a person.
+  /// The label, for a person.
   public let label: String
   /// The last part of the collection's object path; nil if no name was kept with the label.
   public let name: String?

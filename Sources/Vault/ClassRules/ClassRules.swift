@@ -13,7 +13,7 @@
 // match.
 //
 // The module promises that a file is read again when it changed, and that a file which cannot be read
-// changes nothing: the rules that were read last stay in force. A file of another owner, or one that
+// changes nothing: the rules that were read last stay in force. A file of another owner, or a file that
 // others can write, is refused. An error names the file, the line and the mistake. Each problem is told
 // once.
 //

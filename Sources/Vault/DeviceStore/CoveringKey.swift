@@ -16,7 +16,7 @@ public protocol SecretHolder: AnyObject {
 public final class CoveringKey {
   /// Where the key is.
   private enum Place: ~Copyable {
-    /// In this process's locked memory, because the user chose that for a machine without a TPM.
+    /// In this process's locked memory, because the user chose this place for a machine without a TPM.
     case memory(Key)
     /// In the chip. This process has the saved context alone.
     case chip(any SecretHolder, [UInt8])

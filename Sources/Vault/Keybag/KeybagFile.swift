@@ -20,7 +20,7 @@ public enum KeybagFile {
     return folder.freeSpace < leastRoom
   }
 
-  /// The folder of a vault below a home folder. `XDG_DATA_HOME` is ignored: module, helper and daemon must agree, and two of them
+  /// The folder of a vault below a home folder. `XDG_DATA_HOME` is ignored: module, helper and daemon must agree, and two of these
   /// cannot trust their environment.
   public static let folderNames = [".local", "share", "latchkey"]
 

@@ -32,7 +32,7 @@ package struct CodedReason: Hashable, Sendable {
   }
 
   /// The reason's bytes with texts of at most `textLimit` bytes, or nil if these are more than `limit`. A text that is cut ends
-  /// with "…", and a list of numbers is cut between two of them.
+  /// with "…", and a list of numbers is cut between two numbers.
   func bytes(textLimit: Int, limit: Int) -> [UInt8]? {
     var out = ByteWriter()
     write(into: &out, textLimit: textLimit, depth: 0)

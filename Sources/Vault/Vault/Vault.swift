@@ -3,8 +3,8 @@
 // The owner of a ``Vault`` hands it tier keys, tells it to lock and to seal, and asks it for items.
 // Every answer follows from the keys that are there at that moment. The parts are in rooms, one folder
 // each: Creation, Store, Keys, Collections, Items, Search, Device, AccessLog, History, Healing,
-// BackupAndRestore, Failures. Sources/Vault/README.md has a table of them. Only the vault as a whole is
-// beside them.
+// BackupAndRestore, Failures. Sources/Vault/README.md has a table of the rooms. Only the vault as a whole
+// is beside the rooms.
 //
 // The history is all former states of the vault, and a generation is one of them. A person asks for the
 // history, so folders have that word. A file of the history is a generation.

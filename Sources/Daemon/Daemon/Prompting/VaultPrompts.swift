@@ -275,9 +275,9 @@ final class VaultPrompts: PromptQueueDelegate {
     try Refusal.vault { () throws(VaultError) in try vault.collections.removePassphrase(of: id) }
   }
 
-  /// Deletes a collection whose passphrase is forgotten, because nothing else could. Any other collection, or one that holds an
-  /// item with an explicit lock, is deleted in the same way as by clients of the bus. Clients of the bus cannot delete a locked
-  /// collection, so that no program loses secrets that it cannot read.
+  /// Deletes a collection whose passphrase is forgotten, because nothing else could. Any other collection, or a collection that
+  /// holds an item with an explicit lock, is deleted in the same way as by clients of the bus. Clients of the bus cannot delete a
+  /// locked collection, so that no program loses secrets that it cannot read.
   private func delete(collection name: String) throws(Refusal) {
     // Another person may be typing than the one at the screen. Without a password, the vault is unlocked behind a locker too.
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }

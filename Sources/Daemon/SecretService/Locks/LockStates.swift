@@ -93,8 +93,8 @@ final class LockStates {
     return vault.hasDatabase && !vault.collections.knowsNames
   }
 
-  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then the collection
-  /// counts as locked, so that a client learns neither that it may read, nor that the collection is missing.
+  /// Whether a collection can be neither found nor missed: there is no vault yet, or a vault that cannot be read. Then the
+  /// collection counts as locked, so that a client learns neither that it may read, nor that the collection is missing.
   private func isUnknown(_ name: ObjectPath.CollectionName) -> Bool {
     !vault.hasDatabase && name != .session && name != .alias("session")
   }

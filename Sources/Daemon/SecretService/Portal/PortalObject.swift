@@ -28,7 +28,7 @@ final class PortalObject {
   private static let timeout = Duration.seconds(60)
   /// How long an application shows no new prompt after a prompt in vain.
   private static let silence = Duration.seconds(60)
-  /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of them.
+  /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of requests.
   private static let requestLimit = (each: 8, all: 128)
 
   init(

@@ -7,15 +7,15 @@ import LatchkeySystemd
 final class Prompt {
   /// The request behind a prompt.
   enum Purpose {
-    /// To unlock these paths, in the form that the client gave.
+    /// The prompt unlocks these paths, in the form that the client gave.
     case unlock([String])
-    /// To store an item that waits for a passphrase.
+    /// The prompt stores an item that waits for a passphrase.
     case store(WaitingItem)
-    /// To change the requirements of an item.
+    /// The prompt changes the requirements of an item.
     case change(AccessChange)
     /// To create a collection, before there is a vault.
     case create(WaitingCollection)
-    /// To give the collection of this number another passphrase.
+    /// The prompt gives the collection of this number another passphrase.
     case password(Int64)
   }
 
@@ -88,7 +88,7 @@ final class Prompt {
   }
 
   /// The passphrase that the client gave for a question of its prompt: the passphrase of the item to read, or of a new item. If the
-  /// prompt asks for both, it is the former.
+  /// prompt asks for both, the passphrase of the item to read.
   func passphrase(for question: Question) -> GivenPassphrase? {
     switch (purpose, question) {
     case (.unlock, .item), (.store, .newItemPassphrase): given

@@ -16,7 +16,7 @@ final class DaemonLink {
   /// The deadline for all answers.
   let end: Int
   /// The end of the time without locks and logouts after the password, as far as known, on the clock of
-  /// `Process.microsecondsSinceBoot`. At first it is the moment at which the password was given.
+  /// `Process.microsecondsSinceBoot`. At first, this is the moment of the password.
   private var given: UInt64
 
   /// How long the daemon may take for one answer, in milliseconds. A busy machine slows down the daemon as well as this process.
@@ -79,8 +79,8 @@ final class DaemonLink {
   /// Notes that a daemon knows of this process by now. That daemon would have ended the process at any event after the password.
   func noteFollowed() { given = Process.microsecondsSinceBoot }
 
-  /// Tells the daemon that a session began, although the session unlocks nothing. The daemon will hear of its end too, and must
-  /// count both.
+  /// Tells the daemon that a session began, although the session unlocks nothing. The daemon will hear of the session's end too,
+  /// and must count beginning and end.
   func announce() {
     do throws(ControlError) { _ = try greet(try connect(), .openSession) } catch {}
   }

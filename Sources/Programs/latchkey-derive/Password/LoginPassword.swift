@@ -55,7 +55,7 @@ enum LoginPassword {
   private enum Place {
     /// In the name, of which this many bytes matched.
     case name(Int)
-    /// At the first byte of the password field of the right line.
+    /// The place is the first byte of the right line's password field.
     case field
     /// The place is in the rest of a line.
     case rest

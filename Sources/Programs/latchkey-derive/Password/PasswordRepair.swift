@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 
 /// Repairs a vault that the login password does not open, although PAM has accepted it. The former password, or the recovery code,
-/// opens the vault. From now on the present password does too. The password stays unproven until a login proves it, because PAM's
-/// token may be a one-time code.
+/// opens the vault. From now on, the present password also opens it. The password stays unproven until a login proves it, because
+/// PAM's token may be a one-time code.
 struct PasswordRepair {
   let run: Run
 

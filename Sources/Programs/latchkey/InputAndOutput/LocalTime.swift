@@ -11,7 +11,7 @@ struct LocalTime {
     self.parts = parts
   }
 
-  /// As in "2026-11-22 17:44".
+  /// The time, as "2026-11-22 17:44".
   var minute: String {
     let date = [
       Self.digits(Int(parts.tm_year) + 1900, 4), Self.digits(Int(parts.tm_mon) + 1), Self.digits(Int(parts.tm_mday)),
@@ -19,7 +19,7 @@ struct LocalTime {
     return date.joined(separator: "-") + " " + Self.digits(Int(parts.tm_hour)) + ":" + Self.digits(Int(parts.tm_min))
   }
 
-  /// As in "2026-11-22 17:44:05".
+  /// The time, as "2026-11-22 17:44:05".
   var second: String { minute + ":" + Self.digits(Int(parts.tm_sec)) }
 
   static func digits(_ number: Int, _ count: Int = 2) -> String {

@@ -2,7 +2,7 @@ import Glibc
 
 /// A moment as JSON has it, in UTC.
 enum UTCTime {
-  /// As in "2026-11-22T17:44:05Z".
+  /// The time, as "2026-11-22T17:44:05Z".
   ///
   /// - Parameter seconds: since 1970. A file can have any number, so a time beyond any calendar is cut.
   static func text(_ seconds: UInt64) -> String {

@@ -44,7 +44,7 @@ struct RulesPlace: ParsableArguments {
     }
   }
 
-  /// As `make install` places both: PREFIX/bin/latchkey, PREFIX/share/latchkey/rules.yaml.
+  /// The path of the installed rules, by the layout of `make install`: PREFIX/bin/latchkey, PREFIX/share/latchkey/rules.yaml.
   private static var installed: String {
     let prefix = FilePath.folder(of: LatchkeyPosix.Process.folder)
     return (prefix == "/" ? "" : prefix) + "/share/latchkey/rules.yaml"

@@ -14,7 +14,7 @@ struct ProjectFile {
   private static let folder = [".local", "state", "latchkey"]
   private static let record = "approved.json"
   private static let lock = "approved.lock"
-  /// The most secrets of a file. A person must see all of them at once before agreeing.
+  /// The most secrets of a file. A person must see all requests at once before agreeing.
   private static let requestLimit = 16
   /// How many characters (Unicode scalars) are shown of a name, and of all attributes of a request.
   private static let (nameLimit, lineLimit) = (80, 200)

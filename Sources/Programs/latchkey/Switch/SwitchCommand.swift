@@ -152,7 +152,7 @@ struct SwitchCommand: ParsableCommand {
     ]
   }
 
-  /// Whether this person has no vault yet. The daemon knows that, if it runs.
+  /// Whether this person has no vault yet. A running daemon knows this.
   private func lacksVault(_ home: String) -> Bool {
     if let status = try? place.status() { return place.lacksVault(status) }
     return access("\(home)/.local/share/latchkey/keybag", F_OK) != 0

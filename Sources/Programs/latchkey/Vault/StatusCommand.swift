@@ -158,7 +158,7 @@ struct StatusCommand: ParsableCommand {
     }
     if status.generation > 0 {
       let ways = status.protectors.map { ListedProtector($0).text }
-      // After a change of the password there are two for a while.
+      // After a change of the password there are two passwords for a while.
       for index in ways.indices where !ways[..<index].contains(ways[index]) {
         lines.append((index == 0 ? translated("Unlocked by") : "", ways[index]))
       }

@@ -2,9 +2,9 @@ import LatchkeyGcrypt
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A keyring of version 1, as oo7 and libsecret's file backend write it: a GVariant of (uayutua(a{say}ay)), low bytes first.
-/// Each item is encrypted by itself with AES-128-CBC, and an HMAC-SHA256 follows it. One key from PBKDF2 serves both. In front
-/// of an item its attributes stand as HMACs, and inside it as they are.
+/// A keyring of version 1, as oo7 and libsecret's file backend write it: a GVariant of (uayutua(a{say}ay)), low bytes first. Each
+/// item is encrypted by itself with AES-128-CBC, and an HMAC-SHA256 follows it. One key from PBKDF2 serves cipher and HMAC. In
+/// front of an item its attributes stand as HMACs, and inside it as they are.
 enum VariantKeyring {
   /// The version, behind the text with which all keyrings begin.
   static let headerSize = 18
@@ -159,7 +159,7 @@ struct VariantContainer {
 
   /// The elements of an array, which differ in size and have no alignment.
   ///
-  /// - Parameter limit: how many elements are allowed; more are not even listed.
+  /// - Parameter limit: how many elements are allowed; further elements are not even listed.
   func elements(of bytes: borrowing SecureBytes, limit: Int) throws(ForeignFileError) -> [Range<Int>] {
     if range.isEmpty { return [] }
     // The list of ends begins where the last element ends.

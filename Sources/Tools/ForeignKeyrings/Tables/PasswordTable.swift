@@ -2,8 +2,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeyText
 
-/// Passwords that a browser or a password manager exported as CSV. Each row becomes an item with its password, and one more
-/// for each other secret in it: a note, the key of one-time passwords, further fields.
+/// Passwords that a browser or a password manager exported as CSV. Each row becomes an item with its password, and a further item
+/// for each other secret of the row: a note, the key of one-time passwords, further fields.
 public enum PasswordTable {
   /// The content of a column.
   public enum Column: String, CaseIterable, Sendable {

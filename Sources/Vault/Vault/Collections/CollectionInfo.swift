@@ -2,7 +2,7 @@
 public struct CollectionInfo: Equatable, Sendable {
   /// The collection's number. No other collection ever has that number.
   public let id: Int64
-  /// For a person; empty if the index cannot be opened.
+  /// The label, for a person; empty if the index cannot be opened.
   public let label: String
   /// When the collection was made, in seconds since 1970.
   public let created: UInt64

@@ -318,7 +318,7 @@ public final class VaultCollections {
   /// Whether any item has an explicit lock.
   public var hasLockedItems: Bool { !keys.ownLocks.isEmpty }
 
-  /// Whether there is an explicit lock, or a deleted collection that waits for the password. A login ends both.
+  /// Whether there is an explicit lock, or a deleted collection that waits for the password. A login ends both locks.
   public var hasOwnLocks: Bool { lockedCount > 0 || hasLockedItems || hasWaiting }
 
   /// When the last explicit lock was, in microseconds since the machine started; 0 for never. A password that was given before

@@ -6,9 +6,9 @@ import LatchkeySodium
 struct DeviceShare {
   /// The number of the device's row.
   let row: Int64
-  /// For the ThisDeviceOnly classes.
+  /// The secret for the ThisDeviceOnly classes.
   let bound: HeldKey
-  /// For whenPasscodeSetThisDeviceOnly; nil once the secret was erased.
+  /// The secret for whenPasscodeSetThisDeviceOnly; nil once the secret was erased.
   let erasable: HeldKey?
 
   /// Unwraps the shares of a row.

@@ -33,9 +33,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case otherDevice
   /// The item's requirements were not met: its conditions, or its passphrase.
   case needsGrant
-  /// An item's requirements and class are changed by
-  /// ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)`` only, because a person must agree to that
-  /// change.
+  /// An item's requirements and class are changed only by
+  /// ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``, because a person must agree to that change.
   case keepsItsAccess
   /// Another item has attributes that only one item may have.
   case duplicate

@@ -94,8 +94,8 @@ struct Salvage {
     return (database, copiedLog)
   }
 
-  /// Whether SQLite reads as many pages of the log as there are with the numbers of its beginning
-  /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Other pages are from before the log began again.
+  /// Whether SQLite reads all pages of the log that carry the numbers of the log's beginning (https://sqlite.org/fileformat.html,
+  /// "The Write-Ahead Log"). Other pages are from before the log began again.
   ///
   /// - Parameter database: the database that the log was copied with.
   private static func hasWholeLog(_ path: String, _ database: Database) -> Bool {
@@ -144,7 +144,7 @@ struct Salvage {
       && (try? database.statement("SELECT id FROM collection LIMIT 0").run()) != nil
   }
 
-  /// The different numbers that a query gives before the first damage, and whether it gives each of them once.
+  /// The different numbers that a query gives before the first damage, and whether the query gives each number once.
   private static func numbers(_ database: Database, _ sql: StaticString) -> (found: [Int64], isWhole: Bool) {
     var found: [Int64] = []
     var isWhole = true

@@ -6,7 +6,7 @@ typealias OpenedMetadata = (metadata: ItemMetadata, revision: [UInt8])
 
 /// Everything in an item but its secret; sealed as one value.
 public struct ItemMetadata: Equatable, Sendable {
-  /// For a person.
+  /// The label, for a person.
   public var label: String
   /// The attributes by which a search finds the item. Control attributes (`latchkey:…`) are not among them.
   public var attributes: [String: String]

@@ -144,7 +144,7 @@ public final class ItemWriter {
     try write(sealed)
   }
 
-  /// Changes items that also get another secret. All of them must be readable now.
+  /// Changes items that also get another secret. All these items must be readable now.
   public func write(
     _ updates: [ItemUpdate], secret: borrowing SecureBytes, contentType: String,
     granted: (Int64) -> AccessGrant? = { _ in nil }

@@ -8,8 +8,8 @@ import LatchkeySodium
 ///     class key --wraps--> item key (random, new at every write) --seals--> secret
 ///     metadata key --seals--> label, attributes, flags, revision
 ///
-/// Associated data binds every value to its vault, collection, class, item and column. Access control flags and the
-/// revision are sealed with the metadata, and the item key and the secret are bound to both.
+/// Associated data binds every value to its vault, collection, class, item and column. Access control flags and the revision are
+/// sealed with the metadata, and the item key and the secret are bound to flags and revision.
 struct SealedItem {
   /// The vault: 16 bytes.
   let vault: [UInt8]

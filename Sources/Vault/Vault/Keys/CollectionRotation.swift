@@ -77,7 +77,7 @@ extension OpenCollection {
         isForeign(key, share)
         ? try key.recopied(vault: store.vault, collection: row.uuid, above: above)
         : try key.rewrapped(vault: store.vault, collection: row.uuid, above: above)
-      // A class whose keys are missing stays as it is: another device's, or one whose erasable share is gone.
+      // A class without its keys stays unchanged: another device's class, or a class whose erasable share is gone.
       guard let changed else { continue }
       try store.update(changed)
       rewrapped.append((key, changed))

@@ -170,7 +170,7 @@ final class VaultKeybag {
     copy.vault != found.vault && hasDatabase(of: copy.vault) && !hasDatabase(of: found.vault)
   }
 
-  /// Whether the database belongs to that vault. If the database cannot be read, a generation shows that.
+  /// Whether the database belongs to that vault. If the database cannot be read, a generation shows its vault.
   private func hasDatabase(of vault: [UInt8]) -> Bool {
     if let store = database.store { return store.vault == vault }
     if (try? Store(path: place.databasePath, vault: vault, mode: .unchanging)) != nil { return true }

@@ -41,7 +41,7 @@ struct Verification {
       guard try isIndexed(row) else { throw .damaged(.of(.database, .itemIndexDamaged(id))) }
       position = id
       size += row.secret.count + row.metadata.count
-      // Large secrets take time, and other work must not wait for a batch of them.
+      // Large secrets take time, and other work must not wait for a batch of these.
       if size > Verification.stepSize { return true }
     }
     guard batch.isEmpty else { return true }

@@ -69,7 +69,7 @@ public final class HistoryComparison {
   ///
   /// - Returns: whether there is more.
   public func step() throws(VaultError) -> Bool {
-    // As ``HistoryRestore/step()``.
+    // As in ``HistoryRestore/step()``, the database is verified first.
     if !vault.isVerified, vault.verifyStep() { return true }
     let end = Process.now + History.stepTime
     repeat {

@@ -125,8 +125,7 @@ public final class History: TighteningObserver {
     (lookedAt, changesSeen) = (nil, nil)
   }
 
-  /// Removes the generations from before a key epoch, or all of them, and also the copies of them that are made without some
-  /// items.
+  /// Removes the generations from before a key epoch, or all generations, and also their unfinished copies without some items.
   private func removeGenerations(before epoch: UInt32?) throws(VaultError) {
     var failure: VaultError?
     do throws(VaultError) { try dropForgetting(before: epoch) } catch { failure = error }

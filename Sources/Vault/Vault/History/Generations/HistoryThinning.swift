@@ -4,7 +4,7 @@
 /// that have a generation, not in hours before now. Age alone removes few at a time.
 struct HistoryThinning {
   let policy: HistoryPolicy
-  /// In seconds since 1970.
+  /// The present time, in seconds since 1970.
   let now: UInt64
   /// The size of the database in bytes.
   let databaseSize: Int
