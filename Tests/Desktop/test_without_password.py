@@ -282,7 +282,8 @@ def test_a_list_that_others_can_write_is_not_believed(guest, services):
 def test_a_session_that_the_user_opens_is_no_login(guest, services):
     services("login", "su", "su-l", "sudo", "i3lock", "systemd-user", "cron")
     guest.linger()
-    # PAM runs in a program of the user, and in a program of root for the user. Neither is a login by the named services.
+    # PAM runs in a program of the user, and in a program of root for the user. Neither use counts as a login by the named
+    # services.
     for service in ("login", "i3lock", "su"):
         guest.run("pamtester", service, guest.name, "open_session", check=False)
         assert guest.status()["state"] == "sealed"

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Writing to a descriptor of another process")
 struct OutletTests {
-  /// The two ends of a pipe or of a connected socket. The second end is for writing, and only the test closes them.
+  /// The two ends of a pipe or of a connected socket. The second end is for writing, and only the test closes both ends.
   private struct Ends {
     let reading: Int32
     let writing: Int32

@@ -163,7 +163,7 @@ def test_a_locker_proves_nothing_of_the_only_password(resident):
 
 
 def test_before_there_is_a_database_the_generation_stays(resident):
-    """A missing database is not a loss then. With a later generation it would be a loss."""
+    """A missing database is no loss yet. With a later generation it would be a loss."""
     assert change(resident) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 2)
     assert change(resident, THIRD, NEW) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 3)
     (resident.vault / "vault.db").write_bytes(b"")

@@ -182,8 +182,8 @@ def test_in_a_tpm_as_well(sealed):
 
 @as_root
 def test_logins_of_a_users_have_places_of_their_own(service):
-    """However many of a user's logins wait, another user's login still comes through. So do root's requests and the user's
-    daemon."""
+    """However many of a user's logins wait, another user's login still comes through. Root's requests and the user's daemon still
+    come through, too."""
     wrapped = wrapped_for(service, DAEMON)
     crowd = [service.peer() for _ in range(8)]
     try:

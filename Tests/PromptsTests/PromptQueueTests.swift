@@ -215,7 +215,7 @@ import Testing
     #expect(scene.daemon.ends.last?.end == .fingers)
     scene.queue.cancel(refused)
 
-    // Nor does an answer if the keys were erased meanwhile or the client has left.
+    // An answer does not count if the keys were erased meanwhile or the client has left.
     let ends: [(PromptTicket) -> Void] = [
       { _ in scene.queue.locked { _ in true } }, { scene.queue.cancel($0) },
     ]

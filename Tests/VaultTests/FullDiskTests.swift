@@ -98,7 +98,7 @@ struct FullDiskTests {
     }
     let id = try work()
     disk.fill()
-    // A login removes the explicit lock and, on another machine, would create keys. Neither change can be written.
+    // A login removes the explicit lock and, on another machine, would create keys. The disk has no room for either change.
     for machine in [Home.machine, Home.otherMachine] {
       let vault = home.vault(on: machine)
       try home.unlock(vault)

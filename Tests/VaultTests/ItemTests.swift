@@ -303,7 +303,7 @@ struct ItemTests {
     #expect(changed.created == made.created && changed.modified >= made.modified)
   }
 
-  @Test("Items in a vault in memory that replaces another get none of its numbers")
+  @Test("Items in a new vault in memory get no number of the replaced vault")
   func numbersInMemory() throws {
     let first = try Vault(inMemoryWithLabel: "Session")
     #expect(try first.reader.lastItem() == 0)

@@ -146,7 +146,7 @@ public final class SecretService {
     for interface in interfaces { slots.append(try bus.export(interface, below: prefix, where: exists)) }
   }
 
-  /// The bus is lost: drops the pending requests without replying. This object is of no use then.
+  /// The bus is lost: drops the pending requests without replying. This object is then of no use.
   public func disconnect() {
     slots = []
     sessionObject.disconnect()

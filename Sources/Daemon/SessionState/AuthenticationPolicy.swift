@@ -54,8 +54,8 @@ public enum AuthenticationPolicy {
     }
   }
 
-  /// Whether an authentication opens collections and items that were locked by themselves. A login does, and so does `latchkey
-  /// unlock` or a prompt. A screen locker does not open them.
+  /// Whether an authentication opens collections and items that were locked by themselves. A login opens them, and so does
+  /// `latchkey unlock` or a prompt. A screen locker does not open them.
   public static func liftsOwnLocks(_ hello: Hello) -> Bool {
     hello.stage == .openSession || hello.service == commandService
   }

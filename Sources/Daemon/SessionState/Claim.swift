@@ -1,6 +1,6 @@
 import LatchkeyControl
 
-/// A record of an authentication, from its password until it brings keys. On a slow machine minutes pass between.
+/// A record of an authentication, from its password until it brings keys. On a slow machine, minutes pass between the two.
 ///
 /// Its first process may have ended meanwhile, so the record has the facts of that moment. Later events win over keys that are on
 /// their way: a lock, the end of the session in which the password was given, and the end of the last session.

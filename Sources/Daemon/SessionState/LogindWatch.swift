@@ -88,8 +88,8 @@ public final class LogindWatch {
   /// Whether sleep waits for this program. False means that the lock before sleep is a race.
   public var holdsSleepInhibitor: Bool { inhibitor.isHeld }
 
-  /// Reads all sessions anew; `completion` gets whether logind answered, after a report of the answer. A known absence of
-  /// logind is an answer, silence and a lost bus are not. Takes two seconds at most, and never calls back before it returns.
+  /// Reads all sessions anew; `completion` gets whether logind answered, after a report of the answer. A known absence of logind is
+  /// an answer. Silence and a lost bus are no answer. Takes two seconds at most, and never calls back before it returns.
   public func refresh(completion: @escaping (Bool) -> Void) {
     if let bus, owner != nil {
       return SessionRound.start(self, bus: bus) { completion($0 == .answered) }

@@ -16,7 +16,7 @@
 // lock do not lift that lock. The last session's end seals the vault. A bus or a logind that goes away
 // is waited for, and unlocks nothing meanwhile.
 //
-// It does not hold keys. The owner of the watch does, and must carry out effects without waiting. It
-// does not lock screens. It cannot notice a locker that tells neither logind nor the bus: `latchkey
-// doctor` looks for such lockers. docs/developer/session-state.md has the rules, and
-// Tests/SessionStateTests explores every order of events up to a length.
+// It does not hold keys. The owner of the watch holds them, and must carry out effects without waiting. It does not lock
+// screens. It cannot notice a locker that tells neither logind nor the bus: `latchkey doctor` looks for such lockers.
+// docs/developer/session-state.md has the rules, and Tests/SessionStateTests explores every order of events up to a
+// length.

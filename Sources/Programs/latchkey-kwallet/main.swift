@@ -17,9 +17,9 @@
 // person waits for the vault's own prompt, and programs that want the same wallet wait for the same
 // prompt.
 //
-// It does not ask a person anything itself. It does not separate the programs of one user, as KWallet does not. It keeps none of
-// KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` does, and `FormerWalletsNotice` says so
-// once.
+// It does not ask a person anything itself. Like KWallet, it does not separate the programs of one user. It keeps none of
+// KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` reads them, and `FormerWalletsNotice` says
+// so once.
 
 import Glibc
 import LatchkeyGcrypt

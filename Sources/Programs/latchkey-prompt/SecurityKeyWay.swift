@@ -34,7 +34,7 @@ final class SecurityKeyWay: OtherWay {
   /// - Parameters:
   ///   - status: the daemon's report.
   ///   - pins: how many wrong PINs the prompt takes.
-  ///   - whenUnlocked: called at once when the vault is unlocked. A PAM stack waits for an answer then.
+  ///   - whenUnlocked: called at once when the vault is unlocked. During this time, a PAM stack waits for an answer.
   init?(
     _ options: Options, _ status: Status, _ deadline: PromptDeadline, pins: Int, whenUnlocked: @escaping () -> Void
   ) {

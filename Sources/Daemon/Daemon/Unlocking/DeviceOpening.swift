@@ -32,8 +32,8 @@ final class DeviceOpening {
   private static let shortestMeetingDelay = Duration.milliseconds(200)
   private static let longestSecretDelay = Duration.seconds(1)
   /// How long the first login of an account waits for a secret while the service does not answer, in milliseconds: less than the
-  /// helper waits for this program, so that the helper hears the reason. The first login has no other try. Other helpers have, and
-  /// must not wait: the removal of a password, for example, goes on to destroy items.
+  /// helper waits for this program, so that the helper hears the reason. The first login has no other try. Other helpers have
+  /// further tries, and must not wait: the removal of a password, for example, goes on to destroy items.
   private static let creationTime = 20_000
   /// How long the destruction of items is tried while other work comes first, in milliseconds. A person who removes the password
   /// waits for it.

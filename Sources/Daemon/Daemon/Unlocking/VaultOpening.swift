@@ -56,7 +56,7 @@ final class VaultOpening {
   private var touchingPrompt: UInt64?
   /// Why the last keys did not open the vault; nil once keys have opened it.
   private(set) var failure: VaultError?
-  /// Whether the program was told to end. It takes no key any more then.
+  /// Whether the program was told to end. An ending daemon takes no key.
   private(set) var isEnding = false
 
   init(

@@ -10,7 +10,7 @@ final class PortalRequest {
   /// The object that the frontend calls.
   static let portal = "/org/freedesktop/portal/desktop"
 
-  /// Whether the path can name a request. Any path can, except the objects of this service.
+  /// Whether the path can name a request. Every path is possible, except the paths of this service's objects.
   static func isHandle(_ path: String) -> Bool {
     path != ObjectPath.none && path != portal && path != VaultObject.path && path != ObjectPath.root
       && !path.hasPrefix(ObjectPath.root + "/")

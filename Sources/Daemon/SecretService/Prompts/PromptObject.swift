@@ -61,7 +61,7 @@ final class PromptObject {
   func perform(_ prompt: Prompt, window: String, reason: String) {
     prompt.phase = .asked(at: .now)
     let (window, reason) = (Self.shortened(window), Self.shortened(reason))
-    // The caller's name is for the person. The question is asked without it, too.
+    // The caller's name is for the person. The prompt also asks without the name.
     do throws(BusError) {
       try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
         var caller = Caller.unknown

@@ -14,7 +14,7 @@ final class PresentObjects {
     self.portal = portal
   }
 
-  /// The paths right below one.
+  /// The paths right below a path.
   func children(of path: String) -> [String] {
     let paths = tree.places.map { tree.path(of: $0) } + tree.itemPaths(below: path)
     // Direct children only: a path with further parts is not in the parent's own list.

@@ -120,7 +120,7 @@ final class DaemonLink {
   }
 
   /// Tells the daemon that a password opens nothing. A line that may create no vault may get other passwords than the login's, so
-  /// the daemon is not told then.
+  /// the daemon is not told.
   func noteOtherPassword(_ daemon: borrowing ControlClient) {
     if mayCreate { try? daemon.ask(NoteOtherPassword(), until: deadline()) }
   }

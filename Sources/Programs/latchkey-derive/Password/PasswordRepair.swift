@@ -32,7 +32,7 @@ struct PasswordRepair {
     let result = try run.daemon.deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     do throws(KeybagError) { try run.keybags.add(next.protectors[0], by: opened) } catch {
-      // This password will not open the vault after the next lock. The daemon is told, so that its status says so.
+      // This password will not open the vault after the next lock. The daemon is told, so that its status names the problem.
       run.daemon.noteOtherPassword(daemon)
       throw error
     }

@@ -41,7 +41,7 @@ struct SessionOpening {
     return run.mayTrustToken ? try FirstPassword(run: run).set(keybag, at: daemon) : .nothingNeeded
   }
 
-  /// Tells the daemon that the login of this session has no password. The items that depend on a password are destroyed then. A
+  /// Tells the daemon that the login of this session has no password. Then the items that depend on a password are destroyed. A
   /// vault that had a password stays locked until somebody gives that password or the recovery code.
   private func openWithoutPassword() throws -> DeriveResult {
     let daemon = try run.daemon.connect()

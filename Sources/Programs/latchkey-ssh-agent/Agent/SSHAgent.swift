@@ -399,7 +399,7 @@ final class SSHAgent {
     fail(signing)
   }
 
-  /// Forgets a signature, and gives its key to the next one.
+  /// Forgets a signature, and gives its key to the next signature.
   private func end(_ signing: Signing) {
     let place = ObjectIdentifier(signing.connection)
     if signings[place] === signing { signings[place] = nil }

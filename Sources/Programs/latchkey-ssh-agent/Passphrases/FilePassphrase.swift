@@ -7,7 +7,7 @@ import LatchkeySystemd
 struct FilePassphrase {
   /// The variable that makes this process pass a passphrase to `ssh-keygen`.
   private static let variable = "LATCHKEY_PASSPHRASE_INPUT"
-  /// The longest one, in bytes, as OpenSSH has it.
+  /// The longest passphrase, in bytes, as OpenSSH has it.
   static let limit = 1024
   /// How long `ssh-keygen` may take, in milliseconds.
   private static let checkLimit: Int32 = 60_000

@@ -13,7 +13,7 @@ struct SessionSeal {
   let vault: AgentVault
 
   /// - Parameter isFirst: whether the session has no such key yet, so that the seal begins anew. An earlier seal cannot be opened
-  ///   then.
+  ///   after that.
   func seal(_ key: borrowing PrivateKey, isFirst: Bool) throws(BusError) -> Secret {
     do {
       let wrapping = if isFirst { try renew() } else { try read() }

@@ -278,7 +278,7 @@ final class Store {
     }
   }
 
-  /// Lets the numbers of items begin behind `last`: for a store without any that takes another's place.
+  /// Lets the numbers of items begin behind `last`: for an empty store that takes another store's place.
   func beginItems(after last: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES ('item', ?)").bind(1, last).run()
