@@ -304,7 +304,7 @@ def test_nothing_of_the_passphrase_stays_in_the_caller(login, behaviour):
     else:
         login.behave(behaviour)
         login.ask()
-    # The token is so long that libc does not reuse its memory block as a whole. The search would find its end.
+    # The token is so long that libc does not reuse its memory block as a whole. The search would find the end of a freed token.
     (login.folder / "token").write_text("x" * 3000 + TOKEN)
     with login.pausing(PROMPT, "pause", "auth", "forget-token", "pause", service=COLLECTION, TOKEN_IN_CALLER="") as process:
         await_pause(process)

@@ -19,7 +19,7 @@ struct Integer: ~Copyable {
   init(randomBits bits: UInt32) throws(GcryptError) {
     try self.init(secretWithCapacity: bits)
     gcry_mpi_randomize(number, bits, GCRY_STRONG_RANDOM)
-    // The drawn value has whole bytes, so the bits above are cut off.
+    // The drawn value has whole bytes, so the bits beyond the wanted number are cut off.
     gcry_mpi_clear_highbit(number, bits)
   }
 

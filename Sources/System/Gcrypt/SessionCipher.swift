@@ -142,7 +142,7 @@ struct BlockChain: ~Copyable {
 
   deinit { gcry_cipher_close(handle) }
 
-  /// Takes whole blocks, and continues at the end of the call before.
+  /// Takes whole blocks, and continues where the last call ended.
   func encrypt(
     _ plaintext: UnsafeRawBufferPointer, into ciphertext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {

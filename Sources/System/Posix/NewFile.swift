@@ -52,7 +52,7 @@ public final class NewFile {
 
   private static func ownPath(of file: borrowing FileDescriptor) -> String { "/proc/self/fd/\(file.number)" }
 
-  /// Whether the temporary name still belongs to this file. Another writer of the same file may have taken it over.
+  /// Whether the temporary name still belongs to this file. Another writer of the same file may have taken that name over.
   private var isOurs: Bool {
     var named = stat()
     guard let own = try? file.status(), fstatat(folder.number, temporary, &named, AT_SYMLINK_NOFOLLOW) == 0 else {

@@ -1,7 +1,7 @@
 import CLatchkeySodium
 
 /// Anonymous public-key sealing (`crypto_box_seal`: X25519, XSalsa20-Poly1305): anyone with the public key can seal, only the
-/// secret key opens. It does not authenticate the sender; a caller that needs that adds a tag of its own.
+/// secret key opens. It does not authenticate the sender; a caller that needs authentication adds its own tag.
 public enum SealedBox {
   /// The size of a public key, in bytes.
   public static let publicKeySize = 32

@@ -79,7 +79,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     return migrates ? .always : .alwaysThisDeviceOnly
   }
 
-  /// Whether new items may be stored while the class key is erased, sealed to the class's public key.
+  /// Whether new items, sealed to the class's public key, may be stored while the class key is erased.
   public var acceptsWhileLocked: Bool { self == .whenUnlocked || self == .whenUnlockedThisDeviceOnly }
 
   /// The name on the command line and in the attribute `latchkey:accessible`.

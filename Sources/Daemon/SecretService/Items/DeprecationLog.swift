@@ -6,7 +6,7 @@ import LatchkeyVault
 final class DeprecationLog {
   private var told: Set<AccessibilityClass> = []
 
-  /// Notes that an item has that class now.
+  /// Notes that an item now has the class `accessibility`.
   func note(_ accessibility: AccessibilityClass, of item: ItemPlace) {
     guard accessibility.isDeprecated, told.insert(accessibility).inserted else { return }
     Journal.log(

@@ -253,7 +253,7 @@ final class AgentVault {
   func seal(_ attributes: [String: String]) throws(BusError) -> String? {
     if let knownSeal, lastView != nil { return knownSeal }
     let found = try own(attributes)
-    // If no view is known, nothing announces a change of the key, so it is not kept.
+    // If no view is known, nothing announces a change of the key, so the key is not kept.
     if lastView != nil { knownSeal = found }
     return found
   }

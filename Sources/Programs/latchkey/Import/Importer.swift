@@ -123,7 +123,7 @@ struct Importer {
     var firstLabel: String?
   }
 
-  /// KDE's default wallet and its collection, if that does not have the wallet's name.
+  /// KDE's default wallet and its collection, if the collection does not have the wallet's name.
   private var wallet: (name: String, home: Home)?
 
   private func home(of collection: ForeignCollection, isStandard: Bool) throws -> Home {

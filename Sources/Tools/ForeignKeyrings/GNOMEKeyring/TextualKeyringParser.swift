@@ -35,7 +35,7 @@ struct TextualKeyringParser {
     set(name.trimmed, to: (equals + 1)..<line.upperBound, isTight: isTight, bytes)
   }
 
-  /// The secret that may have continued ends before this place.
+  /// If a secret may have continued over lines, it ends before this place.
   mutating func endSecret(before end: Int, of bytes: borrowing SecureBytes) {
     guard let (item, start) = unfinished else { return }
     unfinished = nil

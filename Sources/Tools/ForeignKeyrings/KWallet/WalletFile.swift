@@ -28,7 +28,7 @@ public enum WalletFile {
     guard bytes.count >= magic.count + 4, bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else {
       throw .unknownFormat
     }
-    // The version, of which the first number is 0, the cipher and the hash.
+    // The first number of the version, which is 0, the cipher, and the hash.
     switch (bytes.octet(12), bytes.octet(14), bytes.octet(15)) {
     case (0, 3, 2): return .salted
     case (0, 0, 0): return .unsalted

@@ -184,8 +184,8 @@ public final class VaultCollections {
     guard collection.row.locked != locked else { return }
     var row = collection.row
     row.locked = locked
-    // If the file cannot be written, the lock still holds in memory. A lock that is lifted in memory only comes back after a
-    // restart. Either outcome is safe.
+    // If the file cannot be written, the lock still holds in memory. A lock that ended only in memory comes back after a restart.
+    // Either outcome is safe.
     collection.row = row
     if !locked && database.isDamaged { return }
     do throws(VaultError) { try database.writing { store throws(VaultError) in try store.update(row) } } catch {

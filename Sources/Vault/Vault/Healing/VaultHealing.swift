@@ -215,7 +215,7 @@ public final class VaultHealing {
     healing.isCounted = (salvage?.hasAllItems ?? false) && salvage?.hasWholeLog == true && order != .older
     var merge: HealingMerge.Outcome?
     var draft: Vault?
-    // The first try uses all of the damaged file. Keys in it that are not the vault's pass a check sum, but open nothing.
+    // The first try uses all of the damaged file. Foreign keys in it pass a check sum, but open nothing.
     for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
       folder.removeDatabase(Self.draftName)
       do throws(PosixError) { try folder.copy(sound, to: Self.draftName) } catch {

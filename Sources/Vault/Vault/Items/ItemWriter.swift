@@ -346,7 +346,7 @@ public final class ItemWriter {
     return waiting.count == limit
   }
 
-  /// Call this when the database was closed: the next one is walked from its beginning.
+  /// Call this when the database was closed: the next database is walked from its beginning.
   func forget() { rewrapPosition = 0 }
 
   // MARK: - what may be changed

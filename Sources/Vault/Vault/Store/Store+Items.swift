@@ -277,8 +277,8 @@ extension Store {
 
   /// The places of all items that have all of `tokens`, at least one token, oldest first.
   ///
-  /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
-  /// programs give all their items one attribute in common.
+  /// Starts at the token that the fewest items have, so that a search costs only as much as its rarest attribute: many programs
+  /// give all their items one attribute in common.
   func places(withTokens tokens: [[UInt8]]) throws(VaultError) -> [PlacedItem] {
     guard let rarest = try rarest(of: tokens) else { return [] }
     let others = tokens.filter { $0 != rarest }
