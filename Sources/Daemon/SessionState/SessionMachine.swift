@@ -204,9 +204,9 @@ public struct SessionMachine: Sendable {
     return effects + [.stateChanged]
   }
 
-  /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If it has let the
-  /// person in since the touch, they open at once. They change nothing if no locker was up: a finger for another program unlocks
-  /// nothing.
+  /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If that locker has
+  /// let the person in since the touch, the keys open at once. They change nothing if no locker was up: a finger for another
+  /// program unlocks nothing.
   ///
   /// - Parameters:
   ///   - isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.

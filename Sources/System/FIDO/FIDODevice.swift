@@ -56,7 +56,7 @@ public struct FIDODevice: ~Copyable {
     return names.isSuperset(of: ["hmac-secret", "credProtect"])
   }
 
-  /// Makes a credential, which needs a touch. The key uses the credential only after its PIN was given, and does not store it.
+  /// Makes a credential, which needs a touch. The key wants the PIN for a use, and does not store the credential.
   ///
   /// - Parameters:
   ///   - party: the relying party.

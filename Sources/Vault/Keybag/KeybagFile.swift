@@ -81,7 +81,7 @@ public enum KeybagFile {
   /// Two logins at once create one vault: the second login finds the vault of the first.
   ///
   /// - Parameter make: makes the keybag; called only when it will be written.
-  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` if nothing could be written. Nothing is left behind then.
+  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` if nothing could be written. Then nothing is left behind.
   public static func create(
     home: String, owner: uid_t, _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws(KeybagError) -> Keybag.Opened {

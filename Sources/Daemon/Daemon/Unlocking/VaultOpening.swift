@@ -105,7 +105,7 @@ final class VaultOpening {
     serveRotation(in: &table)
   }
 
-  /// Whether a helper in the process `peer` may work on a password that brings no keys for an authentication.
+  /// Whether a helper in the process `peer` may work on a password without bringing keys for an authentication.
   func mayDerive(from peer: LocalSocket.Peer, answer: @escaping (Result<Claim, Refusal>) -> Void) {
     guard let watch = session.watch, !isEnding else {
       return answer(.failure(Refusal(.session(isEnding ? .daemonEnds : .daemonStarts))))

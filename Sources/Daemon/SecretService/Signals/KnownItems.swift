@@ -35,7 +35,7 @@ struct KnownItems {
     self.limit = limit
   }
 
-  /// The properties that the client knows; nil for an item that it never read, or too long ago.
+  /// The properties that the client knows; nil for an item that the client never read, or read too long ago.
   func knowledge(of item: Int64, by client: String) -> Knowledge? {
     clients[client].flatMap { $0.newer[item] ?? $0.older[item] }
   }

@@ -27,8 +27,7 @@ struct PasswordRepair {
     }
     guard try written.recognises(try reopened.tiers()), try written.recognises(try opened.tiers())
     else { throw KeybagError.damaged }
-    // The keybag changes only if its new keys open the database. Somebody could have written a keybag together with keys of their
-    // own.
+    // The keybag changes only if its new keys open the database. Somebody could have written a keybag with keys of their own.
     let result = try run.daemon.deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     do throws(KeybagError) { try run.keybags.add(next.protectors[0], by: opened) } catch {

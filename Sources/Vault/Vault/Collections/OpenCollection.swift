@@ -13,8 +13,7 @@ final class OpenCollection {
   /// The collection's own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
-  /// The collection's name in object paths. Nil while labels cannot be opened, and for the first collection, whose name is its
-  /// number.
+  /// The collection's name in object paths. Nil while labels cannot be opened, and for the first collection, named by its number.
   var name: String?
   /// The key epoch of both tier keys.
   private(set) var epoch: UInt32 = 0

@@ -91,7 +91,7 @@ struct HealingMerge {
     self = merge
   }
 
-  /// Skips numbers that may have been used. Needed if a database is made again from a generation alone.
+  /// Skips numbers that may have been used. This is needed if a database is made again from a generation alone.
   static func leaveGaps(in draft: Store) throws(VaultError) {
     try draft.transaction { () throws(VaultError) in
       for table in NumberedTable.allCases { try leaveGap(in: draft, table) }

@@ -89,7 +89,7 @@ final class VaultDatabase {
     return store
   }
 
-  /// Why nothing is stored while the file of the open database is not in its place; nil if it is.
+  /// Why nothing is stored while the file of the open database is not in its place; nil if the file is.
   var absence: VaultError? {
     guard store?.database.hasMoved == true else { return nil }
     return .unavailable(
