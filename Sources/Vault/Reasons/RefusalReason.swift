@@ -38,7 +38,7 @@ public enum RefusalReason: String, ReasonGroup {
     case .lockedBefore: Phrase("it is locked: run 'latchkey unlock' first")
     case .noOpenVault: Phrase("no vault is in use: run 'latchkey unlock' first")
     case .vaultDamaged: Phrase("the vault is damaged; 'latchkey status' says how")
-    case .keysChange: Phrase("the vault is being given new keys; try again when 'latchkey status' no longer mentions it")
+    case .keysChange: Phrase("the vault gets new keys now; try again when 'latchkey status' no longer mentions it")
     case .vaultBusy: Phrase("the vault is busy; try again")
     case .otherHistory: Phrase("another command works with the generations; try again when it has ended")
     case .nothingBegun: Phrase("nothing was begun")

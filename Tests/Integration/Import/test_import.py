@@ -164,7 +164,7 @@ def test_what_no_import_brought_stays(unlocked):
     done = run(unlocked, "gnome-keyring", file, "--into", "Login", "--json")
     assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1} and seen(unlocked) == mine
     (reason,) = reasons(done, "conflict")
-    assert reason == "newer there, but the item here is not from an import; --prefer newer takes the one there"
+    assert reason == "newer there, but the item here is not imported; --prefer newer takes the one there"
     done = run(unlocked, "gnome-keyring", file, "--into", "Login", "--json", "--prefer", "newer")
     assert done.returncode == DONE and counts(done) == {"items": 2, "same": 1, "newer_there": 1}
     assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"

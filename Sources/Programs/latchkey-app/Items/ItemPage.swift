@@ -208,7 +208,7 @@ final class ItemPage: Page {
   }
 
   private func copy(_ secret: Secret) {
-    guard secret.isText else { return complain(Problem(translated("The secret is data, not text, so it cannot be copied."))) }
+    guard secret.isText else { return complain(Problem(translated("It is data, not text, so it cannot be copied."))) }
     guard copying.copy(secret) else { return complain(Problem(translated("There is no memory for it."))) }
     window()?.tell(translated("Copied. The clipboard is cleared in \(Copying.seconds) seconds."))
   }

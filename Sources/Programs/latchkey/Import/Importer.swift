@@ -372,7 +372,7 @@ struct Importer {
       return (.conflict, translated("newer there, but changed here too since it was imported"))
     }
     if choice.prefer == .newer { return (.newerThere, "") }
-    return (.conflict, translated("newer there, but the item here is not from an import; --prefer newer takes the one there"))
+    return (.conflict, translated("newer there, but the item here is not imported; --prefer newer takes the one there"))
   }
 
   /// Decides between two labels of the same secret.

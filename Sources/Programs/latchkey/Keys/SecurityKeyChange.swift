@@ -117,7 +117,7 @@ struct SecurityKeyChange {
     guard SecurityKey.isName(name) else {
       throw Failure.declined(
         translated(
-          "a name has 1 to \(SecurityKey.nameLimit) bytes, no control character, and no blank at its beginning or end."))
+          "a name has 1 to \(SecurityKey.nameLimit) bytes, no control character, and no blank at either end."))
     }
     guard !names.contains(name) else {
       throw Failure.declined(translated("another security key has that name already. Give another one."))
