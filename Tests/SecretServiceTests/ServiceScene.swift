@@ -112,6 +112,20 @@ final class ServiceScene {
     return (try answer.readObjectPaths(), try answer.readObjectPath())
   }
 
+  /// How often the client hears from `body` that properties of an object changed.
+  func changes(of path: String, in body: () throws -> Void) throws -> Int {
+    var count = 0
+    let slot = try client.matchSignal(
+      sender: name, path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged"
+    ) { _ in count += 1 }
+    try body()
+    // Signals come in the order in which they were sent, and before this answer.
+    _ = try withExtendedLifetime(slot) {
+      try call(ObjectPath.root, Self.service, "ReadAlias") { $0.appendString("default") }
+    }
+    return count
+  }
+
   /// The secret of an item as text; nil if it cannot be read now.
   func secret(_ id: Int64, granted: AccessGrant? = nil) throws -> String? {
     guard let opened = try vault.reader.secretIfReadable(ofItem: id, in: 1, granted: granted) else { return nil }

@@ -45,10 +45,10 @@ public final class SecretService {
   private let sessionObject: SessionObject
   let grants: AccessGrants
   private let signals: Signals
-  private let announcer: StateAnnouncer
+  let announcer: StateAnnouncer
   private let gate: VerificationGate
   private let prompts: PromptTable
-  private let waits: PendingWrites
+  let waits: PendingWrites
   private let lockEffects: LockEffects
   private let portal: PortalObject
   private let wordSearch: CollectionSearch

@@ -133,6 +133,13 @@ def test_standard_output(filled):
     assert "could control the terminal" in told and "\x1b[0m" not in told and '"secret"' in told and shown.status == PARTLY
 
 
+def test_the_line_that_says_how_far_it_is_leaves_the_terminal(filled):
+    person = Person(filled, "latchkey", "export", "json", "--dry-run", filled.out / "never")
+    told = person.output()
+    assert person.status == DONE and "0 items, " in told and "20 items found" in told
+    assert not [line for line in told.split("\r\n") if "0 items, " in line.rpartition("\r\x1b[K")[2]], told
+
+
 @pytest.fixture
 def public(filled):
     """A folder that other users can read. The session's own folders are private."""

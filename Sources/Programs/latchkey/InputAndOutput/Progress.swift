@@ -18,9 +18,8 @@ final class Progress {
     StandardStream.error.show("\r\u{1B}[K\(TerminalText.printable(text()))")
   }
 
-  /// Removes the line.
+  /// Removes the line. A text that follows ends with a line feed, so that another call removes nothing.
   func end() {
     if hasShown { StandardStream.error.show("\r\u{1B}[K") }
-    hasShown = false
   }
 }
