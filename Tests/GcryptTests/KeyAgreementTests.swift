@@ -1,4 +1,5 @@
 import BigInt
+import Glibc
 import Testing
 
 @testable import LatchkeyGcrypt
@@ -49,7 +50,7 @@ struct KeyAgreementTests {
   /// KWallet reads a public key as a signed number.
   @Test("The key agreement makes no public key that begins with zeros or with 0xff")
   func publicKeys() throws {
-    for _ in 0..<4000 {
+    for _ in 0..<1000 {
       let first = try KeyAgreement().publicKey[0]
       #expect(first != 0 && first != 0xff)
     }
@@ -57,11 +58,12 @@ struct KeyAgreementTests {
 
   /// The client uses plain arithmetic. Half of the clients keep the leading zeros of the shared secret, and half strip them, as
   /// libsecret with GnuTLS does. Both kinds must be able to read the server's messages.
-  @Test("clients can read the server's messages, in hundreds of handshakes")
+  /// The part `damage` sets LATCHKEY_EVERY_CASE.
+  @Test("clients can read the server's messages, in many handshakes")
   func handshakes() throws {
     var generator = SystemRandomNumberGenerator()
     var (privateKey, publicKey) = (BigUInt(0), BigUInt(0))
-    for round in 0..<300 {
+    for round in 0..<(getenv("LATCHKEY_EVERY_CASE") == nil ? 60 : 300) {
       // Most exponents are short, because this arithmetic is slow without optimization and the server cannot notice. 2^x is still
       // larger than the prime. The server has a new key each time, so a client may come ten times.
       if round % 250 < 2 || round.isMultiple(of: 10) {

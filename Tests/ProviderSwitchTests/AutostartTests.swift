@@ -26,7 +26,8 @@ import Testing
     let text = home.text(".config/autostart/\(Self.name)")
     #expect(try home.providers.plan(.toLatchkey).changesNothing)
     _ = try home.providers.perform(try home.providers.plan(.back))
-    for (name, state) in before { #expect(try home.everything()[name] == state) }
+    let after = try home.everything()
+    for (name, state) in before { #expect(after[name] == state) }
     #expect((home.text(".config/autostart/\(Self.name)") != nil) == (own != nil))
     return (text, [])
   }

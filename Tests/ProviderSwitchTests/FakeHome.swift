@@ -14,7 +14,7 @@ final class FakeHome {
   /// Only Latchkey is installed.
   init() throws {
     // The folder is in memory, because an interruption at every step means thousands of synchronised writes.
-    scratch = try ScratchFolder(below: "/dev/shm")
+    scratch = try ScratchFolder()
     for unit in ["latchkeyd.socket", "latchkeyd.service"] { try put("/usr/lib/systemd/user/\(unit)", "[Unit]\n") }
     try FileManager.default.createDirectory(atPath: path + FakeHome.home, withIntermediateDirectories: true)
   }

@@ -65,7 +65,8 @@ import Testing
     #expect(try #require(home.text(".local/state/latchkey/switch.json")).utf8.count > 1 << 20)
     #expect(try home.providers.plan(.toLatchkey).changesNothing)
     #expect(try home.providers.perform(try home.providers.plan(.back)) == [])
-    for (name, state) in before { #expect(try home.everything()[name] == state) }
+    let after = try home.everything()
+    for (name, state) in before { #expect(after[name] == state) }
   }
 
   @Test(arguments: [true, false])

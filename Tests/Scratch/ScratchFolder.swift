@@ -5,11 +5,12 @@ public final class ScratchFolder: Sendable {
   /// The path of the folder.
   public let path: String
 
-  /// Creates an empty folder of mode 0700 below the system's folder for temporary files.
+  /// Creates an empty folder of mode 0700.
   ///
-  /// - Parameter folder: another parent folder, used if it can be written.
-  public init(below folder: String? = nil) throws {
-    let parent = folder.flatMap { FileManager.default.isWritableFile(atPath: $0) ? $0 + "/" : nil }
+  /// - Parameter folder: the parent folder. If it cannot be written, the system's folder for temporary files is the parent. Writes
+  ///   in memory wait for no disk.
+  public init(below folder: String = "/dev/shm") throws {
+    let parent = FileManager.default.isWritableFile(atPath: folder) ? folder + "/" : nil
     path = (parent ?? NSTemporaryDirectory()) + "latchkey-test-" + UUID().uuidString
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])

@@ -11,7 +11,7 @@ struct DamageTests {
     let copy = try Home(copying: specimen.home)
     #expect(specimen.complaint(in: copy, damaged: specimen.database) == nil)
     #expect(specimen.items.count == 22)
-    let step = Cuts.each ? 1 : 131
+    let step = Cuts.each ? 1 : 257
     var positions = Array(0..<100) + stride(from: 100, to: specimen.database.count, by: step)
     positions = positions.filter { $0 % 4 == share }
     for position in positions {
@@ -104,7 +104,7 @@ struct DamageTests {
     #expect(log.count > 4096)
     #expect(try crashed.unlocked().ids(["app": "late"]).count == 3)
     let copy = try Home(copying: home)
-    for position in stride(from: 0, to: log.count, by: Cuts.each ? 1 : 421) {
+    for position in stride(from: 0, to: log.count, by: Cuts.each ? 1 : 877) {
       var bytes = log
       bytes[position] ^= flip(position)
       copy.write("vault.db", database)
@@ -114,7 +114,7 @@ struct DamageTests {
       }
     }
     // A whole log next to a damaged database. A checkpoint must not overwrite a damaged page that was reported.
-    for position in stride(from: 100, to: database.count, by: Cuts.each ? 101 : 4001) {
+    for position in stride(from: 100, to: database.count, by: Cuts.each ? 101 : 8009) {
       var bytes = database
       bytes[position] ^= flip(position)
       copy.write("vault.db", bytes)

@@ -101,7 +101,7 @@ struct HealingTableTests {
       if let bytes { writeFile(home.folder + "/" + name, bytes) } else { unlink(home.folder + "/" + name) }
     }
     let size = content(base).count
-    let places = Array(stride(from: 0, to: size, by: Cuts.each ? step : 2 * step))
+    let places = Array(stride(from: 0, to: size, by: Cuts.each ? step : 3 * step))
     func page(_ bytes: [UInt8], _ place: Int, _ change: (Int, UInt8) -> UInt8) -> [UInt8] {
       var bytes = bytes
       for position in place..<min(place + step, size) { bytes[position] = change(position, bytes[position]) }

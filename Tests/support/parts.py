@@ -118,8 +118,9 @@ NIGHT_PARTS = (
          environment=(("LATCHKEY_KILLS", "500"),)),
     Part("elsewhere", "The gate on another person's machine: started a moment ago, one core, other zone, locale, umask and home", (), 40, (),
          in_root=False, command=("Tests/Session/elsewhere", "--", "Tests/run", "gate")),
-    Part("damage", "Damage of every byte of every file, and the end of a process in front of every change of one", (), 15,
-         command=("swift", "test", "--filter", "VaultTests"), environment=(("LATCHKEY_EVERY_BYTE", "1"),)),
+    Part("damage", "Damage of every byte of every file, the end of a process in front of every change of one, and the largest worlds of sessions",
+         (), 15, command=("swift", "test", "--filter", "VaultTests", "--filter", "SessionStateTests", "--filter", "GcryptTests"),
+         environment=(("LATCHKEY_EVERY_CASE", "1"),)),
 )
 
 NIGHT_NAMES = tuple(part.name for part in NIGHT_PARTS if part.marked)
