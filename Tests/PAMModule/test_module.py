@@ -635,7 +635,8 @@ def test_lifting_descriptors_fails(login, failure, failed):
 # ---- memory ----
 
 
-@pytest.mark.parametrize("behaviour", ["answer 0", "answer 5", "silent", "garbage", "signal 11"])
+@pytest.mark.parametrize("behaviour", [
+    "answer 0", "garbage", *(pytest.param(way, marks=pytest.mark.night("login")) for way in ("answer 5", "silent", "signal 11"))])
 def test_valgrind_finds_nothing(login, behaviour):
     login.behave(behaviour)
     wrapper = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--child-silent-after-fork=yes",

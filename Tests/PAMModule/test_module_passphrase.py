@@ -330,9 +330,10 @@ def test_failures_let_nobody_in_and_leak_nothing(login, failure):
     assert auth(run) != [SUCCESS] or len(login.records) == before + 1
 
 
-@pytest.mark.parametrize("way, behaviour", [
-    ("", "answer 0"), ("", "answer 5"), ("", "signal 11"), ("fail", "answer 0"), ("nothing", "answer 0"),
-    ("no text", "answer 0"), ("fail, freed", "answer 0"), ("renumber", "answer 0")])
+@pytest.mark.parametrize("way, behaviour", [("", "answer 0"), ("fail, freed", "answer 0"), *(
+    pytest.param(*both, marks=pytest.mark.night("login")) for both in (
+        ("", "answer 5"), ("", "signal 11"), ("fail", "answer 0"), ("nothing", "answer 0"), ("no text", "answer 0"),
+        ("renumber", "answer 0")))])
 def test_valgrind_finds_nothing(login, way, behaviour):
     login.behave(behaviour)
     wrapper = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--child-silent-after-fork=yes",

@@ -147,7 +147,7 @@ def mutated(source, whole):
     return bytes(data)
 
 
-@pytest.mark.parametrize("turns", [800, pytest.param(4000, marks=pytest.mark.night("login"))])
+@pytest.mark.parametrize("turns", [300, pytest.param(4000, marks=pytest.mark.night("login"))])
 def test_mutated_requests(login, turns):
     # Root's test tries every step except Argon2id, because there is no daemon. For another user, a mutated request could reach
     # the user's own vault, so the request names a missing account.
