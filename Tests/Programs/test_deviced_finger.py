@@ -301,6 +301,18 @@ def test_fingers_of_prompts_and_lockers_count_together(at_seat, reader):
         assert holder.news() == "manyTouches" and holder.news() == "closed"
 
 
+def test_finger_counts_although_its_prompt_ends_before_the_reader_is_back(at_seat, reader):
+    reader.pause = 1
+    with Holder(at_seat.path) as holder:
+        assert holder.touch(1) == "place"
+        reader.wait_for_person()
+        reader.touch("verify-no-match")
+        reader.wait(lambda: "VerifyStop" in reader.calls, "the finger is not refused")
+        assert holder.touch(1, LEAVE) == "givenUp"
+        reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept")
+        assert holder.touch(2) == "place" and held(at_seat, ROOT)[:2] == ("verifying", 4)
+
+
 def test_nobody_else_has_a_finger_verified_and_nobody_from_elsewhere(service, reader):
     with Holder(service.path) as holder, Peer(service.path) as other:
         for operation in (TOUCH, LEAVE):

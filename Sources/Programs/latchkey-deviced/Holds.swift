@@ -191,15 +191,20 @@ final class Holds {
       if let self, let hold { tell(step, of: hold) }
     } ended: { [weak self, weak hold, unowned verification] outcome in
       guard let self else { return }
-      // A verification that gives its reader back has no waiting peer.
-      if ending.removeValue(forKey: ObjectIdentifier(verification)) == nil, let hold, let awaited = hold.awaited,
-        awaited.verification === verification
-      {
+      // A verification that gives its reader back has no waiting peer. A finger that did not match before that counts all the same.
+      if ending.removeValue(forKey: ObjectIdentifier(verification)) != nil {
+        if case .refused = outcome, let hold { countTouch(of: hold) }
+      } else if let hold, let awaited = hold.awaited, awaited.verification === verification {
         decide(outcome, of: hold, awaited)
       }
       readerIsBack(of: verification)
       startAwaited(of: user)
     }
+  }
+
+  private func countTouch(of hold: Hold) {
+    hold.key.countTouch()
+    if hold.key.touchesLeft == 0 { end(hold, .manyTouches) }
   }
 
   private func tell(_ step: FingerVerification.Step, of hold: Hold) {
@@ -226,8 +231,7 @@ final class Holds {
       word = lost == nil ? .matched : .notHeld
     case .refused:
       // The outcome alone reports the last touch.
-      hold.key.countTouch()
-      if hold.key.touchesLeft == 0 { end(hold, .manyTouches) }
+      countTouch(of: hold)
       word = touch == nil ? .manyTries : .noMatch
     case .givenUp: word = .givenUp
     // These answers are about the present readers only. The files say whether the prints have changed.
