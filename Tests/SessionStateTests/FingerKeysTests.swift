@@ -105,7 +105,11 @@ import Testing
     var remote = unlocked(elsewhere(1))
     _ = remote.handle(.lockCommand)
     #expect(remote.state == .locked(.command))
-    for start in [sealed, withoutPassword, asleep, remote] {
+    // A locker that tells nobody that it is up may follow logind's signal.
+    var silent = unlocked(x(1))
+    _ = silent.handle(.lockCommand)
+    _ = silent.handle(.lockSignal(session: "1"))
+    for start in [sealed, withoutPassword, asleep, remote, silent] {
       m = start
       #expect(!m.mayUnlockByFinger && isRefused(answer(&m)))
     }

@@ -331,6 +331,7 @@ extension Daemon: SessionWatchDelegate {
 
   package func lockErasedNothing() {
     opening.eraseTouchedKeys()
+    opening.leaveTouch()
     endGrantsAndRequests()
   }
 

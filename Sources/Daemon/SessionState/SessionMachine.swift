@@ -236,7 +236,8 @@ public struct SessionMachine: Sendable {
   /// front of a screen at this machine, where the reader is.
   public var mayUnlockByFinger: Bool {
     guard case .locked(let reason) = state, reason != .withoutPassword else { return false }
-    return !lockerUp && !isGoingToSleep && relevant.contains(where: \.isHere)
+    // A locker that tells nobody that it is up may still be up after logind's lock.
+    return !lockerUp && !sessionsAreLocked && !isGoingToSleep && relevant.contains(where: \.isHere)
   }
 
   /// All keys came again, by a finger that a prompt has asked for. They open at once, and never behind a locker.

@@ -8,10 +8,10 @@ final class OtherWays: OtherWay {
   private let key: SecurityKeyWay?
   private var isFingersTurn: Bool
 
-  /// Nil without any.
+  /// Nil without any. A prompt that begins by itself begins with the key, because the person chooses the finger.
   init?(_ finger: FingerWay?, _ key: SecurityKeyWay?) {
     guard finger != nil || key != nil else { return nil }
-    (self.finger, self.key, isFingersTurn) = (finger, key, finger != nil)
+    (self.finger, self.key, isFingersTurn) = (finger, key, finger != nil && key?.comesFirst != true)
   }
 
   /// Whether the prompt begins with the security key.

@@ -262,10 +262,11 @@ final class VaultOpening {
   ///   go before this program hears of either.
   private func reopen(_ opened: consuming CoveredTiers.Opened, at moment: UInt64) {
     guard let delivery = checked(opened), let watch = session.watch else { return }
-    touched = ArrivedKeys(delivery, given: moment, liftsLocks: false, of: nil, isOfFinger: true)
-    watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, deviceService] claim in
-      guard let keys = self?.touched.take() else { return }
-      watch.fingerKeysArrived(by: claim, after: deviceService.ask) { outcome in
+    let keys = ArrivedKeys(delivery, given: moment, liftsLocks: false, of: nil, isOfFinger: true)
+    touched = keys
+    watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, weak keys, deviceService] claim in
+      guard let keys, let self, takesTouched(keys) else { return }
+      watch.fingerKeysArrived(by: claim, after: deviceService.ask) { [weak self] outcome in
         guard let self, !self.isEnding else { return }
         switch self.install(keys, outcome) {
         case .staged: Journal.log(.notice, "a finger unlocks the vault when the screen locker is gone")
@@ -281,7 +282,7 @@ final class VaultOpening {
     device.refresh()
     finger.follow()
     guard finger.isHeld, let keybag = vault.keybag, !isEnding else { return nil }
-    // A change of keys ends when the keybag drops the former ones, which may be after they were covered.
+    // The keybag may have dropped former keys since they were covered, because a change of keys has ended.
     let present = Set(keybag.epochs.map(\.number))
     let former = opened.former.filter { present.contains($0.number) }
     let tiers = opened.takeTiers()
@@ -299,6 +300,13 @@ final class VaultOpening {
     } catch { return error.reason }
     do { try vault.check(tiers, former: former, mayCreate: false) } catch { return error.reason }
     return nil
+  }
+
+  /// Takes the keys of a touch, unless a lock has erased them or those of a later touch are there.
+  private func takesTouched(_ keys: ArrivedKeys) -> Bool {
+    guard touched === keys else { return false }
+    touched = nil
+    return true
   }
 
   // MARK: - a finger at a prompt
@@ -334,6 +342,11 @@ final class VaultOpening {
     finger.leave()
   }
 
+  /// Gives the reader up at a lock, also if the vault was locked before: a finger is now for a locker.
+  func leaveTouch() {
+    if touchingPrompt != nil { finger.leave() }
+  }
+
   private func unlock(
     _ opened: consuming CoveredTiers.Opened, at moment: UInt64, forPrompt number: UInt64,
     answer: @escaping (Result<Done, Refusal>) -> Void
@@ -347,11 +360,12 @@ final class VaultOpening {
       return refuse(finger.problem ?? .session(.notNow))
     }
     // As an answer of the prompt, it lifts the explicit locks that the prompt named.
-    touched = ArrivedKeys(
+    let keys = ArrivedKeys(
       delivery, given: moment, liftsLocks: true, of: queue.lifting(prompt: number) ?? [], isOfFinger: true)
-    watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, deviceService] claim in
-      guard let keys = self?.touched.take() else { return refuse(.session(.lockedMeanwhile)) }
-      watch.promptsFingerKeysArrived(by: claim, after: deviceService.ask) { outcome in
+    touched = keys
+    watch.claim(by: .unknown, given: moment, isOfFinger: true) { [weak self, weak keys, deviceService] claim in
+      guard let keys, let self, takesTouched(keys) else { return refuse(.session(.lockedMeanwhile)) }
+      watch.promptsFingerKeysArrived(by: claim, after: deviceService.ask) { [weak self] outcome in
         guard let self, !self.isEnding else { return refuse(.session(.daemonEnds)) }
         guard self.queue.question(ofPrompt: number) != nil else { return refuse(.refusal(.noSuchPrompt)) }
         switch self.install(keys, outcome) {
