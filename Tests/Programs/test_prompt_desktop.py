@@ -400,7 +400,8 @@ def test_a_plasma_that_does_not_answer_is_left_for_gnome(prompting, plasma, gnom
 
 @pytest.mark.parametrize("way", ["touched", "cancelled"])
 def test_gnomes_dialog_waits_for_the_security_key(keyed, gnome, screen, way):  # noqa: F811
-    """The dialog stays while the key waits, and its Cancel works. Its last question has mentioned the touch."""
+    """The dialog stays while the key waits, and its Cancel works. The question for the PIN already tells the person
+    to touch the key."""
     touch = Touch(keyed.key)
     ask(keyed, gnome, screen)
     assert shown(gnome)[0]["description"].endswith(OFFER)

@@ -255,7 +255,7 @@ def is_alive(process):
 
 
 def wait_until(condition, what, timeout=TIMEOUT):
-    """Waits until the condition holds. Fails after `timeout` seconds on a quiet machine, and later on a busy machine.
+    """Waits until the condition holds. Fails after `timeout` seconds; a busy machine gets more time.
     """
     limit = Limit(timeout)
     while not condition():

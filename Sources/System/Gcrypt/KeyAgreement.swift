@@ -77,7 +77,7 @@ public struct KeyAgreement: ~Copyable {
     throw .unusableLibrary
   }
 
-  /// The shared secret, as long as the prime with zeros on the left, in secure memory.
+  /// The shared secret in secure memory, filled with zeros on the left to the length of the prime.
   func sharedSecret(with peer: borrowing Integer) throws(GcryptError) -> SecureMemory {
     try Integer(power: peer, exponent: privateKey, modulus: group.prime(), bits: group.bitCount)
       .bigEndian(byteCount: group.byteCount)

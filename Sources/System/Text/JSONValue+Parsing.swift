@@ -135,7 +135,7 @@ private struct JSONParser {
     throw .malformed
   }
 
-  /// The character for which an escape stands, behind its backslash.
+  /// Reads the rest of an escape, after the backslash, and returns the character that the escape stands for.
   private mutating func escaped() throws(JSONError) -> Unicode.Scalar {
     guard at < bytes.count else { throw .malformed }
     let kind = Unicode.Scalar(bytes[at])

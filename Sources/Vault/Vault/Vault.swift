@@ -169,7 +169,7 @@ public final class Vault {
   /// Whether the database is open, so that the vault's content is known.
   public var hasDatabase: Bool { database.store != nil }
 
-  /// Reads the files again, if these were missing or damaged. An open database stays as it is.
+  /// Reads the keybag again, and opens the database if it is not open. Does nothing if the open database is damaged.
   public func refresh() { refresh(waiting: 0) }
 
   /// - Parameter time: how long to wait for another process that writes the vault's files if healing must be finished, in

@@ -199,7 +199,7 @@ def test_a_key_that_is_removed_signs_nothing(agent, library):
             client.send(request(path))
             wait_until(lambda: children(agent) == [HELPER] and library.is_waiting(), "the signature that waits")
             agent.run(*remove, check=True)
-            # The agent's own clients end the signature at once, without waiting for the touch's timeout of a minute.
+            # A removal by ssh-add ends the waiting signature at once, before the touch's timeout of a minute.
             if remove[0] == "ssh-add":
                 client.socket.settimeout(40)
             else:

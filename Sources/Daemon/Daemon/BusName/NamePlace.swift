@@ -24,7 +24,8 @@ final class NamePlace {
   private(set) var isKept = false
   /// Whether another program waits for the name.
   private(set) var othersWait = false
-  /// Whether a new connection has replaced one that was not next in the queue, and has not become the next one yet.
+  /// Whether a new connection was made because the old connection was not next in the queue. False again as soon as the new
+  /// connection is next.
   private var hasMoved = false
 
   /// The prefix of the descriptors' names.

@@ -7,8 +7,8 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The commands of generations over the control socket: list, make, compare and restore. There is one comparison or restore at a
-/// time, which works for a moment at each request. It ends with its connection, and when the vault is locked.
+/// The commands of generations over the control socket: list, make, compare, restore, search and forget. There is one
+/// comparison, restore, search or forgetting at a time, which works for a moment at each request. It ends with its connection, and when the vault is locked.
 final class HistoryService {
   private enum Work {
     case comparison(HistoryComparison, of: UInt32)

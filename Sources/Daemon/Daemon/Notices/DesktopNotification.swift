@@ -61,8 +61,8 @@ final class DesktopNotification {
     if watch == nil {
       // The bus takes the rule before it passes the call on, so a service that appears after the answer is noticed.
       watch = try? bus.matchSignal(
-        sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0: Bus.notifications,
-        installed: { _ in }
+        sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+        arg0: Bus.notifications, installed: { _ in }
       ) { [weak self] message throws(BusError) in
         _ = try message.readString()
         _ = try message.readString()

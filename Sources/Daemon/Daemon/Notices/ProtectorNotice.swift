@@ -30,7 +30,9 @@ final class ProtectorNotice {
   func hold() { notification.withdraw() }
 
   /// The message names each kind that was added, and no security key, because others may look at the screen.
-  private static func message(_ first: Protector.Kind, _ others: ArraySlice<Protector.Kind>) -> DesktopNotification.Message {
+  private static func message(
+    _ first: Protector.Kind, _ others: ArraySlice<Protector.Kind>
+  ) -> DesktopNotification.Message {
     let advice = translated(
       """
       'latchkey protector list' shows all ways. If you did not add this one, change your login password, and remove it with \

@@ -61,7 +61,8 @@ final class ItemObject {
     let item = try tree.item(at: path)
     let vault = tree.holder(item.collection).vault
     let info = try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
-    // If an item requires something, each client sees its own grants: libsecret reads only items that are not locked.
+    // An item that requires something appears unlocked only to a client with a grant for the item, because libsecret reads no
+    // locked items.
     guard let client = out.recipient else { return out.appendBool(info.readability != .open) }
     let isLocked = !locks.mayRead(item.id, info.readability, for: client)
     announcer.note(info, of: item, isLocked: isLocked, by: client)

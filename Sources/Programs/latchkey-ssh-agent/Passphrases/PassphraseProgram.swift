@@ -47,7 +47,7 @@ public enum PassphraseProgram {
     var text = PromptText(
       title: translated("SSH"), message: shown, label: translated("Answer:"), button: translated("OK"),
       isVisible: HostKeyQuestion.matches(question))
-    // Without a hint the person types the answer. The other hint is "none", for a message.
+    // Without a hint the person types the answer. OpenSSH's hints are "confirm" for a question and "none" for a message.
     text.isConfirmation = getenv("SSH_ASKPASS_PROMPT") != nil
     guard case .given(let bytes) = prompter.ask(text) else { return 1 }
     return text.isConfirmation || FilePassphrase.put(bytes.bytes) ? 0 : 1

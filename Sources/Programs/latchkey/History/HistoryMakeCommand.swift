@@ -30,13 +30,13 @@ struct HistoryMakeCommand: ParsableCommand {
     print(
       made.isNew
         ? translated("Made generation \(made.number).")
-        : translated("Nothing changed since generation \(made.number), so no other one was made."))
+        : translated("Nothing changed since generation \(made.number), so no other generation was made."))
   }
 }
 
 extension DaemonPlace {
-  /// Makes a generation after many items came, so that an item which is deleted within the next hour can come back. If no
-  /// generation can be made, for example because they are off, the items are still in the vault.
+  /// Makes a generation after many items came, so that an item which is deleted within the next hour can come back. If
+  /// generations are off, or the vault cannot make one, the items are still in the vault.
   ///
   /// Only the last generation of each hour stays. A generation with items may have some that were deleted or replaced since, so
   /// it is not superseded here.

@@ -68,14 +68,14 @@ struct ImportKeePassCommand: ParsableCommand {
     switch reason {
     case .noTarget: translated("it refers to an entry or a field that does not exist")
     case .endless: translated("it refers to itself, or to an entry over more than 10 others")
-    case .tooLarge: translated("what it refers to is larger than a vault takes")
+    case .tooLarge: translated("the value that the entry refers to is too large for a vault")
     case .placeholder(let name):
       translated("it has the placeholder \(name), whose value only KeePass knows; write the value there instead")
     case .secretInAttribute:
       translated("it refers to a secret, and an attribute is no place for one; the item came without this attribute")
     case .encrypted: translated("it is encrypted by itself")
     case .oneTimePassword:
-      translated("its settings of one-time passwords were not understood; they came as fields of your own")
+      translated("its settings of one-time passwords were not understood, and were imported as custom fields")
     }
   }
 

@@ -129,7 +129,7 @@ struct ImportReport: Encodable {
     text += section(.conflict, of: .settled, translated("In conflict; what is here stays, whatever --prefer says:"))
     text += section(
       .conflict, of: .notCompared,
-      translated("Not compared; what is here stays, as it requires more each time that it is read:"))
+      translated("Not compared, because each reading requires a confirmation. These items of the vault stay:"))
     text += section(.left, dry_run ? translated("Would stay behind:") : translated("Stayed behind:"))
     text += notices.map(TerminalText.printable)
     if dry_run {

@@ -28,7 +28,8 @@ struct FindCommand: ParsableCommand {
   var className: String?
   @Option(
     help: ArgumentHelp(
-      translated("Only items of this collection: its label, or the first part of where an item is."), valueName: "name")
+      translated("Only items of this collection. Give its label, or the first part of an item's place."),
+      valueName: "name")
   )
   var collection: String?
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false

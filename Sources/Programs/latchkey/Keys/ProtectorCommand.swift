@@ -55,7 +55,7 @@ struct ProtectorCommand: ParsableCommand {
     var name: String?
     @Flag(
       name: .customLong("without-tpm"),
-      help: .translated("With finger: keep its key in memory, on a machine without a TPM."))
+      help: .translated("Only with 'finger': on a machine without a TPM, keep the key of the finger in memory."))
     var withoutTPM = false
     @Flag(help: .translated("Do not ask for confirmation."))
     var yes = false

@@ -183,7 +183,7 @@ struct VaultExamination {
     return Finding(
       id, .warning,
       translated("less than \(KeybagFile.leastRoom >> 20) MiB are free on the disk of \(place)"),
-      fix: .advice(translated("Free some space. If there is no vault yet, run 'latchkey unlock' then.")))
+      fix: .advice(translated("Free some space. After that, if there is no vault yet, run 'latchkey unlock'.")))
   }
 
   private func folder() -> Finding {

@@ -220,7 +220,7 @@ enum KeePassOneTimePassword {
     }
   }
 
-  /// Names and values of a query; nil for another text.
+  /// The names and values of a query; nil if the text is no query.
   private static func parameters(_ text: Secret) throws(ForeignFileError) -> Values? {
     let bytes = try copy(of: text)
     var found: Values = [:]

@@ -5,7 +5,8 @@ import LatchkeyReasons
 final class VaultKeys {
   /// Every collection, oldest first, with its keys that are in memory.
   var collections: [OpenCollection] = []
-  /// The ends of the tier keys' chains, for new collections. ``lock()`` drops the chain of A, ``seal()`` both.
+  /// The ends of the tier keys' chains, for new collections. ``lock()`` drops the chain of tier key A,
+  /// and ``seal()`` drops the chains of A and C.
   var chains = TierChains.sealed
   /// The key epochs of the tier keys, as the keybag has them.
   var heldEpochs: [TierEpoch] = []

@@ -45,7 +45,8 @@ struct Verification {
       if size > Verification.stepSize { return true }
     }
     guard batch.isEmpty else { return true }
-    // Again, because an item that changed during the walk may have left an entry of another item.
+    // The indexes are compared a second time: an item that changed during the walk may have left an entry that leads to another
+    // item.
     guard try indexesHaveNothingElse() else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
     return false
   }

@@ -7,8 +7,9 @@ import LatchkeySodium
 /// Brings items back from a generation into the unlocked vault. The outcome of each is decided, a few items at a time.
 /// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
-/// A row comes back unchanged, with its requirements, so no secret is decrypted. An item is sealed anew only if it replaces another
-/// item, or gets a stricter class.
+/// The row of a missing item comes back unchanged, with its requirements, so its secret is not decrypted. If the vault has another
+/// version, both secrets are decrypted to compare them. An item is sealed anew only if it replaces another item, or gets a stricter
+/// class.
 public final class HistoryRestore {
   /// The row to write.
   private struct Draft {
