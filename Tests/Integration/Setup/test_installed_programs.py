@@ -10,7 +10,7 @@ MB = 1_000_000
 # beyond its limit.
 LIMITS = {
     "usr/bin/latchkey": 12.9 * MB,
-    "usr/libexec/latchkeyd": 10.5 * MB,
+    "usr/libexec/latchkeyd": 10.6 * MB,
     "usr/libexec/latchkey-derive": 6.9 * MB,
     "usr/libexec/latchkey-prompt": 7.3 * MB,
     "usr/libexec/latchkey-deviced": 7.8 * MB,

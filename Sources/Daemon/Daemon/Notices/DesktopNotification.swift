@@ -19,8 +19,6 @@ final class DesktopNotification {
   /// The text is composed when it is shown, in the desktop's language at that moment.
   private var message: (() -> Message)?
   private var shown: () -> Void = {}
-  /// How often another message took the place of a message.
-  private var changes = 0
   /// The message on the screen that a person may click on: its number, its page, and the desktop's permission to come to the front.
   private var onScreen: (program: String?, number: UInt32, page: String, token: String?)?
   private var clicks: [BusSlot] = []
@@ -44,7 +42,6 @@ final class DesktopNotification {
   func show(_ message: @autoclosure @escaping () -> Message, shown: @escaping () -> Void) {
     let waits = isWaiting
     (self.message, self.shown) = (message, shown)
-    changes += 1
     if !waits { send() }
   }
 
@@ -121,21 +118,22 @@ final class DesktopNotification {
 
   private func call(_ bus: Bus, _ message: Message) throws(BusError) {
     hearClicks(bus)
-    let sent = changes
     try bus.notify(message.title, message.text, click: translated("Show"), program: Self.window) { [weak self] reply in
       guard let self else { return }
       isUnderWay = false
       guard isWaiting else { return }
       // The answer counts for the message that was sent, and another message may wait by now.
-      if case .success(let answer) = reply, sent == changes {
+      let isAnother = self.message?() != message
+      if case .success(let answer) = reply, !isAnother {
         onScreen = (try? answer.readUInt32()).map { (answer.sender, $0, message.page, nil) }
         let shown = shown
         withdraw()
         shown()
-      } else if isToBeRepeated || sent != changes {
-        isToBeRepeated = false
-        send()
+        return
       }
+      guard isToBeRepeated || isAnother else { return }
+      isToBeRepeated = false
+      send()
     }
   }
 }
