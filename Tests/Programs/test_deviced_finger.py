@@ -310,7 +310,7 @@ def test_finger_counts_although_its_prompt_ends_before_the_reader_is_back(at_sea
         reader.wait(lambda: "VerifyStop" in reader.calls, "the finger is not refused")
         assert holder.touch(1, LEAVE) == "givenUp"
         reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept")
-        assert holder.touch(2) == "place" and held(at_seat, ROOT)[:2] == ("verifying", 4)
+        assert holder.touch(2) == "place" and held(at_seat, ROOT)[:2] == ("inMemory", 4)
 
 
 def test_nobody_else_has_a_finger_verified_and_nobody_from_elsewhere(service, reader):
