@@ -204,7 +204,9 @@ def test_a_key_that_takes_its_time_is_told_and_can_be_cancelled(keyed, terminal)
 @pytest.mark.parametrize("answer, end", [("echo OK", DISMISSED), (":", ACCEPTED)], ids=["cancelled", "not touched"])
 def test_a_window_says_that_the_key_waits(keyed, answer, end):
     """The window has one button: Cancel. If the touch does not come, another pinentry asks for the password."""
-    keyed.key.touches = False
+    # The key that is cancelled waits for its touch, so its end does not come before the answer of the window.
+    goes_on = threading.Event()
+    keyed.key.touches = False if end == ACCEPTED else lambda: goes_on.wait(seconds(30))
     said = keyed.agree(answer)
     pinentry, asked = keyed.programs / "pinentry", keyed.folder / "asked"
     answers = ["", f"D {PIN}", f"D {PASSWORD}"]
@@ -216,6 +218,7 @@ def test_a_window_says_that_the_key_waits(keyed, answer, end):
     keyed.environment["PATH"] += ":/usr/bin"
     keyed.start()
     assert keyed.end() == end
+    goes_on.set()
     texts = said.read_text()
     assert OFFER in texts and TOUCH in texts and not keyed.daemon.deliveries
     assert len(asked.read_text()) == (2 if end == DISMISSED else 3)
