@@ -87,6 +87,7 @@ extension Target {
         share.bytes.withUnsafeBytes { Array($0) }, wrapped.bytes.withUnsafeBytes { Array($0) }, [1, 1], [1, 5, 2],
         [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0], [1, 8, 1, 0, 0, 0], [1, 7] + [UInt8](repeating: 3, count: 32) + [1],
         [1, 9, 1] + [UInt8](repeating: 5, count: 64), [1, 10], [1, 11, 1, 0, 0, 0], [1, 12, 1, 0, 0, 0],
+        [1, 13, 1, 0, 0, 0], [1, 14, 1, 0, 0, 0],
       ]
     case .controlRequest:
       let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "", given: 1_000_000)

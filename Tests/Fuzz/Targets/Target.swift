@@ -195,6 +195,7 @@ enum Target: String, CaseIterable {
       require(publicKey[...] == input.suffix(Key.size), "a public key is read otherwise than it was written")
     case .drop: require(input.count == 2, "more than a request")
     case .held, .verify: require(input.count == 6, "the size of a user")
+    case .touch, .leave: require(input.count == 6, "the size of a number")
     case .malformed: break
     }
   }
