@@ -194,8 +194,10 @@ enum Target: String, CaseIterable {
       require([1, 9, isMemoryAllowed ? 1 : 0] == input.prefix(3), "flags of a hold are read wrong")
       require(publicKey[...] == input.suffix(Key.size), "a public key is read otherwise than it was written")
     case .drop: require(input.count == 2, "more than a request")
-    case .held, .verify: require(input.count == 6, "the size of a user")
-    case .touch, .leave: require(input.count == 6, "the size of a number")
+    case .held: require(input.count == 6, "the size of a user")
+    case .verify: require(input.count == 6, "the size of a user")
+    case .touch: require(input.count == 6, "the size of a number")
+    case .leave: require(input.count == 6, "the size of a number")
     case .malformed: break
     }
   }
