@@ -47,7 +47,7 @@ public struct SessionMachine: Sendable {
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
   /// Whether a finger brought that A, and no password.
-  private var isStagedByFinger = false
+  private(set) var isStagedByFinger = false
 
   /// How often the locker at this machine went because the locker let the person in. Keys that had been set aside went live then.
   private(set) var admissions: UInt64 = 0
@@ -117,14 +117,14 @@ public struct SessionMachine: Sendable {
   }
 
   /// Graphical sessions count. Without graphical sessions, all sessions count.
-  private var relevant: [TrackedSession] {
+  var relevant: [TrackedSession] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }
     return graphical.isEmpty ? Array(sessions.values) : graphical
   }
 
   private var sessionsAreBehindLocker: Bool { holdsForRelevant(\.isBehindLocker) }
 
-  private var sessionsAreLocked: Bool { holdsForRelevant(\.isLocked) }
+  var sessionsAreLocked: Bool { holdsForRelevant(\.isLocked) }
 
   /// If there are several desktops, all must be locked, because the keys belong to the user and not to a desktop. One terminal is
   /// enough, because nothing tells at which terminal the user sits.
@@ -140,7 +140,7 @@ public struct SessionMachine: Sendable {
     relevant.filter { $0.isHere && ($0.isBehindLocker || !screenSavers.isEmpty) }.map(\.facts.id)
   }
 
-  private var isLockerHere: Bool { !lockedHere.isEmpty }
+  var isLockerHere: Bool { !lockedHere.isEmpty }
 
   private var lockerReason: LockReason { screenSavers.isEmpty ? sessionLockerReason : .screenSaver }
 
@@ -204,54 +204,7 @@ public struct SessionMachine: Sendable {
     return effects + [.stateChanged]
   }
 
-  /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If that locker has
-  /// let the person in since the touch, the keys open at once. They change nothing if no locker was up: a finger for another
-  /// program unlocks nothing.
-  ///
-  /// - Parameters:
-  ///   - isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
-  ///   - age: how long ago the touch was. Keys wait for the locker from then on.
-  public mutating func fingerKeysArrived(
-    locksBefore: UInt64, endingsBefore: UInt64, isLetIn: Bool = false, age: Duration = .zero
-  ) -> [SessionEffect] {
-    if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
-    switch state {
-    case .unlocked: return [.install(.notNeeded)]
-    case .sealed, .locked(.withoutPassword): return [.install(.refused(.session(.liftsNoLock)))]
-    case .locked:
-      guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
-      let waits = lockerUp && isLockerHere
-      guard waits || isLetIn && !lockerUp && !isLockerHere else {
-        return [.install(.refused(.session(.liftsNoLock)))]
-      }
-      // The password says more: its keys are covered for the next lock.
-      if hasStagedKeys, !isStagedByFinger { return [.install(.notNeeded)] }
-      var effects: [SessionEffect] = []
-      if waits { stage(&effects, isOfFinger: true, age: age) } else { becomeUnlocked(&effects, with: .install(.live)) }
-      return effects + [.stateChanged]
-    }
-  }
-
-  /// Whether a finger that a prompt asks for may unlock the vault: it was locked in an unlocked session, and the person can be in
-  /// front of a screen at this machine, where the reader is.
-  public var mayUnlockByFinger: Bool {
-    guard case .locked(let reason) = state, reason != .withoutPassword else { return false }
-    // A locker that tells nobody that it is up may still be up after logind's lock.
-    return !lockerUp && !sessionsAreLocked && !isGoingToSleep && relevant.contains(where: \.isHere)
-  }
-
-  /// All keys came again, by a finger that a prompt has asked for. They open at once, and never behind a locker.
-  public mutating func promptsFingerKeysArrived(locksBefore: UInt64, endingsBefore: UInt64) -> [SessionEffect] {
-    if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
-    if state == .unlocked { return [.install(.notNeeded)] }
-    guard mayUnlockByFinger else { return [.install(.refused(.session(lockerUp ? .unlockScreen : .liftsNoLock)))] }
-    guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
-    var effects: [SessionEffect] = []
-    becomeUnlocked(&effects, with: .install(.live))
-    return effects + [.stateChanged]
-  }
-
-  private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> Reason? {
+  func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> Reason? {
     if hasEnded(since: endingsBefore, in: session) { return .session(.sessionEnded) }
     // Keys that come now would stay in memory during sleep.
     return isGoingToSleep ? .session(.goingToSleep) : nil
@@ -262,13 +215,13 @@ public struct SessionMachine: Sendable {
     return session.map { !sessionNumbers.contains($0) } ?? false
   }
 
-  private mutating func stage(_ effects: inout [SessionEffect], isOfFinger: Bool = false, age: Duration = .zero) {
+  mutating func stage(_ effects: inout [SessionEffect], isOfFinger: Bool = false, age: Duration = .zero) {
     if case .sealed = state { state = .locked(lockerReason) }
     (hasStagedKeys, isStagedByFinger) = (true, isOfFinger)
     effects += [.install(.staged), .startStagingTimer(age: age)]
   }
 
-  private mutating func becomeUnlocked(_ effects: inout [SessionEffect], with effect: SessionEffect) {
+  mutating func becomeUnlocked(_ effects: inout [SessionEffect], with effect: SessionEffect) {
     state = .unlocked
     isOpenedWithoutPassword = false
     // The password answers the earlier request to lock.

@@ -1,0 +1,51 @@
+import LatchkeyReasons
+
+/// Keys that a finger brings back, at the locked screen or at a prompt.
+extension SessionMachine {
+  /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If that locker has
+  /// let the person in since the touch, the keys open at once. They change nothing if no locker was up: a finger for another
+  /// program unlocks nothing.
+  ///
+  /// - Parameters:
+  ///   - isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
+  ///   - age: how long ago the touch was. Keys wait for the locker from then on.
+  public mutating func fingerKeysArrived(
+    locksBefore: UInt64, endingsBefore: UInt64, isLetIn: Bool = false, age: Duration = .zero
+  ) -> [SessionEffect] {
+    if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
+    switch state {
+    case .unlocked: return [.install(.notNeeded)]
+    case .sealed, .locked(.withoutPassword): return [.install(.refused(.session(.liftsNoLock)))]
+    case .locked:
+      guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
+      let waits = lockerUp && isLockerHere
+      guard waits || isLetIn && !lockerUp && !isLockerHere else {
+        return [.install(.refused(.session(.liftsNoLock)))]
+      }
+      // The password says more: its keys are covered for the next lock.
+      if hasStagedKeys, !isStagedByFinger { return [.install(.notNeeded)] }
+      var effects: [SessionEffect] = []
+      if waits { stage(&effects, isOfFinger: true, age: age) } else { becomeUnlocked(&effects, with: .install(.live)) }
+      return effects + [.stateChanged]
+    }
+  }
+
+  /// Whether a finger that a prompt asks for may unlock the vault: it was locked in an unlocked session, and the person can be in
+  /// front of a screen at this machine, where the reader is.
+  public var mayUnlockByFinger: Bool {
+    guard case .locked(let reason) = state, reason != .withoutPassword else { return false }
+    // A locker that tells nobody that it is up may still be up after logind's lock.
+    return !lockerUp && !sessionsAreLocked && !isGoingToSleep && relevant.contains(where: \.isHere)
+  }
+
+  /// All keys came again, by a finger that a prompt has asked for. They open at once, and never behind a locker.
+  public mutating func promptsFingerKeysArrived(locksBefore: UInt64, endingsBefore: UInt64) -> [SessionEffect] {
+    if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
+    if state == .unlocked { return [.install(.notNeeded)] }
+    guard mayUnlockByFinger else { return [.install(.refused(.session(lockerUp ? .unlockScreen : .liftsNoLock)))] }
+    guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
+    var effects: [SessionEffect] = []
+    becomeUnlocked(&effects, with: .install(.live))
+    return effects + [.stateChanged]
+  }
+}
