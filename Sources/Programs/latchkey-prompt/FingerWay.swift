@@ -23,7 +23,7 @@ final class FingerWay: OtherWay {
   ///   - status: the daemon's report.
   ///   - whenUnlocked: called at once when the vault is unlocked. A PAM stack waits for an answer then.
   init?(_ options: Options, _ status: Status, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void) {
-    guard status.state == .locked, status.finger == .inTPM || status.finger == .inMemory else { return nil }
+    guard status.state == .locked, status.finger.isHeld else { return nil }
     (self.options, self.deadline, self.whenUnlocked) = (options, deadline, whenUnlocked)
   }
 

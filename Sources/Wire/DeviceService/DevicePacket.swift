@@ -105,21 +105,15 @@ public enum DeviceRequest: ~Copyable {
     else { return .malformed }
     func ends(_ size: Int) -> Bool { packet.byteCount == size }
     /// The only field: a user, or the number of a touch.
-    func only() throws -> UInt32? {
+    func numbered(_ request: (UInt32) -> DeviceRequest) throws -> DeviceRequest {
       let number: UInt32 = try input.number()
-      return ends(6) ? number : nil
+      return ends(6) ? request(number) : .malformed
     }
     switch operation {
     case .identity: return ends(2) ? .identity : .malformed
-    case .eraseErasable:
-      guard let user = try only() else { return .malformed }
-      return .eraseErasable(user)
-    case .forget:
-      guard let user = try only() else { return .malformed }
-      return .forget(user)
-    case .session:
-      guard let user = try only() else { return .malformed }
-      return .session(user)
+    case .eraseErasable: return try numbered { .eraseErasable($0) }
+    case .forget: return try numbered { .forget($0) }
+    case .session: return try numbered { .session($0) }
     case .hold:
       let flags: UInt8 = try input.number()
       guard flags <= 1, ends(input.position + 2 * Key.size) else { return .malformed }
@@ -128,18 +122,10 @@ public enum DeviceRequest: ~Copyable {
         try Key(copying: rest.extracting(first: Key.size)),
         publicKey: rest.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }, isMemoryAllowed: flags == 1)
     case .drop: return ends(2) ? .drop : .malformed
-    case .held:
-      guard let user = try only() else { return .malformed }
-      return .held(user)
-    case .verify:
-      guard let user = try only() else { return .malformed }
-      return .verify(user)
-    case .touch:
-      guard let number = try only() else { return .malformed }
-      return .touch(number)
-    case .leave:
-      guard let number = try only() else { return .malformed }
-      return .leave(number)
+    case .held: return try numbered { .held($0) }
+    case .verify: return try numbered { .verify($0) }
+    case .touch: return try numbered { .touch($0) }
+    case .leave: return try numbered { .leave($0) }
     case .move:
       guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
       return .move(backend)

@@ -87,7 +87,7 @@ final class FingerHold {
   }
 
   /// Whether the device key service has the covering key.
-  var isHeld: Bool { status == .inTPM || status == .inMemory }
+  var isHeld: Bool { status.isHeld }
 
   /// The protectors whose end ends the hold: passwords, and the finger itself.
   private var ways: Set<[UInt8]>? {

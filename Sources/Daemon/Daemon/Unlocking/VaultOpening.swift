@@ -330,9 +330,13 @@ final class VaultOpening {
       self?.unlock(opened, at: moment, forPrompt: number, answer: answer)
     } failed: { [weak self] reason in
       self?.touchingPrompt = nil
-      Journal.log(.notice, "a finger did not unlock the vault at a prompt: \(reason.text)")
-      answer(.failure(Refusal(reason)))
+      Self.refuse(reason, answer)
     }
+  }
+
+  private static func refuse(_ reason: Reason, _ answer: (Result<Done, Refusal>) -> Void) {
+    Journal.log(.notice, "a finger did not unlock the vault at a prompt: \(reason.text)")
+    answer(.failure(Refusal(reason)))
   }
 
   /// Gives the reader up if its prompt is gone, or the vault waits for no finger any more.
@@ -352,10 +356,7 @@ final class VaultOpening {
     answer: @escaping (Result<Done, Refusal>) -> Void
   ) {
     touchingPrompt = nil
-    let refuse = { (reason: Reason) in
-      Journal.log(.notice, "a finger did not unlock the vault at a prompt: \(reason.text)")
-      answer(.failure(Refusal(reason)))
-    }
+    let refuse = { (reason: Reason) in Self.refuse(reason, answer) }
     guard let delivery = checked(opened), let watch = session.watch else {
       return refuse(finger.problem ?? .session(.notNow))
     }

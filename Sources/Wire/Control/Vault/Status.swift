@@ -175,6 +175,9 @@ public struct Status: ControlFields, Equatable, Sendable {
     /// A finger unlocks the vault, and the device key service has the key in memory.
     case inMemory = 3
 
+    /// Whether the device key service has the key.
+    public var isHeld: Bool { self == .inTPM || self == .inMemory }
+
     /// The word for it in JSON.
     public var name: String {
       switch self {
