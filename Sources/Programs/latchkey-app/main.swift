@@ -42,7 +42,7 @@ private func serve(_ options: Options) throws -> Int32 {
   let open = { (page: PageName?) in
     if window == nil {
       // GTK follows the process's locale, which stays "C" (``Language``).
-      if ShownText.beginsRightToLeft(PageName.items.title) { application.turnRightToLeft() }
+      if ShownText.isRightToLeft { application.turnRightToLeft() }
       do throws(PosixError) { window = try AppWindow(of: application) } catch {
         Journal.log(.error, "latchkey-app cannot start: \(error)")
         exit(1)

@@ -44,7 +44,7 @@ final class AppWindow {
     // The vault is read while GTK makes the window. Nothing is heard before the window is complete: this thread hears it later.
     reader.start(listener: OnMainThread { [holder] in holder.hear($0) })
     reader.perform({ link throws(Problem) in try FirstLook(link) }) { [holder] in holder.look($0) }
-    copying = Copying(Clipboard(of: sidebar)) { [holder] in holder.window }
+    copying = Copying(Clipboard(of: sidebar), holder.lookUp)
     items = ItemsPage(reader)
     current = items
     backButton = Button(symbol: "go-previous-symbolic", name: translated("Back"))
@@ -72,6 +72,7 @@ final class AppWindow {
   /// The window for the parts that are made before it, and the ends of what was begun before it.
   private final class WindowHolder {
     var window: Window?
+    var lookUp: () -> Window? { { self.window } }
     var hear: (VaultNews) -> Void = { _ in }
     var look: (Result<FirstLook, Problem>) -> Void = { _ in }
   }
@@ -163,15 +164,14 @@ final class AppWindow {
   /// A page other than the list of items.
   private func page(_ name: PageName) -> any Page {
     if let made = pages[name] { return made }
-    let lookUp = { [holder] in holder.window }
     let page: any Page =
       switch name {
       case .items: items
-      case .yesterday: YesterdayPage(copying, lookUp)
-      case .movingIn: MovingInPage(copying, lookUp)
-      case .unlocking: UnlockingPage(copying, lookUp)
-      case .health: HealthPage(copying, lookUp)
-      case .whoAsked: WhoAskedPage(copying, lookUp)
+      case .yesterday: YesterdayPage(copying, holder.lookUp)
+      case .movingIn: MovingInPage(copying, holder.lookUp)
+      case .unlocking: UnlockingPage(copying, holder.lookUp)
+      case .health: HealthPage(copying, holder.lookUp)
+      case .whoAsked: WhoAskedPage(copying, holder.lookUp)
       }
     pages[name] = page
     stack.add(page.widget, name: name.rawValue)
@@ -181,7 +181,7 @@ final class AppWindow {
 
   /// Shows the page of an item.
   private func open(_ chosen: ShownItem) {
-    let page = item ?? ItemPage(reader, asker, copying) { [holder] in holder.window }
+    let page = item ?? ItemPage(reader, asker, copying, holder.lookUp)
     if item == nil {
       item = page
       stack.add(page.widget, name: "item")

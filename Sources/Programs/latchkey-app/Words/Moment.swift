@@ -6,12 +6,10 @@ struct Moment {
   static func text(_ seconds: UInt64) -> String {
     let text = seconds == 0 ? "?" : CalendarDate.text(seconds, "%F %R")
     // Behind Arabic letters, the day would come before the month and the year.
-    return isIsolated ? "\u{2066}\(text)\u{2069}" : text
+    return ShownText.isRightToLeft ? "\u{2066}\(text)\u{2069}" : text
   }
 
-  private static let isIsolated = ShownText.beginsRightToLeft(PageName.items.title)
-
-  /// The same for a moment as `--json` has it, such as "2026-11-22T17:44:00Z".
+  /// The text for a moment in the form of `--json`, such as "2026-11-22T17:44:00Z".
   static func text(_ json: String) -> String {
     CalendarDate.seconds(json).map { text($0) } ?? ShownText.name(json)
   }

@@ -16,8 +16,11 @@ enum ShownText {
   /// A sentence with names in it, in one line.
   static func sentence(_ text: String) -> String { line(text, limit: sentenceLimit) }
 
+  /// Whether the person's language is written from right to left.
+  static let isRightToLeft = beginsRightToLeft(PageName.items.title)
+
   /// Whether a text begins with a letter of Hebrew, Arabic or another script that is written from right to left.
-  static func beginsRightToLeft(_ text: String) -> Bool {
+  private static func beginsRightToLeft(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
     return [0x590...0x8FF, 0xFB1D...0xFDFF, 0xFE70...0xFEFF, 0x10800...0x10FFF, 0x1E800...0x1EFFF].contains {
       $0.contains(first.value)

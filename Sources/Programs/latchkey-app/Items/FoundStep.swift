@@ -23,19 +23,3 @@ struct FoundStep: Sendable {
     items = try link.describe(page.items.prefix(described).map { "\(path)/\($0)" })
   }
 }
-
-/// Everything that the window shows at first, read in one go while GTK makes the window.
-struct FirstLook: Sendable {
-  let collections: [ShownCollection]
-  /// The first step through the first collection; nil without one.
-  let step: FoundStep?
-
-  init(_ link: VaultLink) throws(Problem) {
-    collections = try link.collections()
-    guard let first = collections.first else {
-      step = nil
-      return
-    }
-    step = try FoundStep(link, first.path, [], from: 0, isDescribed: true)
-  }
-}
