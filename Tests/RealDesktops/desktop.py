@@ -41,7 +41,7 @@ class Desktop:
         return self.account.run(*self._application(*command), check=check, **options)
 
     def start(self, *command, **options):
-        """The same without waiting for its end. Takes Popen's options."""
+        """Starts a program without waiting for its end. Takes Popen's options."""
         folder = f"/run/user/{self.account.uid}"
         unit = self.machine._unit(
             "--pipe", f"--uid={self.account.name}", f"--setenv=XDG_RUNTIME_DIR={folder}",
@@ -183,8 +183,23 @@ class Desktop:
         except (AssertionError, OSError) as error:
             return f"no picture: {error}"
 
-    def open(self, name):
-        """Opens an application as a person finds it: by a part of its name, in the menu of the desktop."""
+    def open(self, name, program):
+        """Opens an application as a person finds it: by a part of its name, in the menu of the desktop. `program` is the name
+        of its process."""
+        runs = lambda: self.machine.root("pgrep", "-u", self.account.name, "-x", program, check=False).returncode == 0
+        for tries_left in (2, 1, 0):
+            self.find_in_menu(name)
+            try:
+                eventually(runs, 20, program)
+                return
+            except AssertionError:
+                # A menu that is still drawing drops keys.
+                if tries_left == 0:
+                    raise
+                self.press("Escape")
+
+    def find_in_menu(self, name):
+        """Opens the menu, types the name, and starts the first application that the menu finds."""
         raise NotImplementedError
 
     def wake(self):

@@ -174,7 +174,7 @@ class GNOME(Desktop):
         time.sleep(0.5)
         self.shell.picture(path)
 
-    def open(self, name):
+    def find_in_menu(self, name):
         shell = ("org.gnome.Shell", "/org/gnome/Shell", "org.gnome.Shell")
         self.run("busctl", "--user", "set-property", *shell, "OverviewActive", "b", "true")
         time.sleep(seconds(2))

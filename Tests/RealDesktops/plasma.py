@@ -36,7 +36,7 @@ class Plasma(XDesktop):
         "busctl", "--user", "call", "org.freedesktop.ScreenSaver", "/ScreenSaver", "org.freedesktop.ScreenSaver", "Lock"
     )  # fmt: skip
 
-    def open(self, name):
+    def find_in_menu(self, name):
         self.press("super")
         time.sleep(seconds(2))
         self.type(name)

@@ -21,7 +21,7 @@ def any_desktop(request):
 def window(desktop):
     """A reader of the window, which the desktop opens from its menu."""
     desktop.store(SECRET, app=LABEL)
-    desktop.open("latchkey")
+    desktop.open("latchkey", "latchkey-app")
     window = ReadWindow(desktop.start)
     yield window
     window.close()
@@ -65,7 +65,7 @@ def test_the_lock_of_the_screen_makes_the_window_forget_its_secret(desktop, wind
 
 def test_each_symbol_of_the_window_is_in_the_icon_theme(desktop):
     """GNOME's icon theme lost some between Debian 12 and 13. GTK shows a broken picture then."""
-    sources = (REPOSITORY / "Sources/Programs/latchkey-app").glob("*.swift")
+    sources = (REPOSITORY / "Sources/Programs/latchkey-app").rglob("*.swift")
     symbols = {name for file in sources for name in re.findall(r'"([a-z-]+-symbolic)"', file.read_text())}
     assert len(symbols) > 10
     theme = desktop.machine.root("find", "/usr/share/icons/Adwaita", "-name", "*-symbolic.svg", "-printf", "%f\n").stdout.split()
