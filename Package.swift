@@ -215,12 +215,10 @@ let package = Package(
     module(
       "Daemon", on: .daemon,
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyClassRules",
-        "LatchkeyControl",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyClassRules", "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyFingerReaders", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag",
-        "LatchkeyLogControl",
-        "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons",
-        "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
+        "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySecretService",
+        "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
     // Prompt
@@ -289,12 +287,10 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper",
-        "CLatchkeyLinux", "LatchkeyClassRules",
-        "LatchkeyControl",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux",
+        "LatchkeyClassRules", "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyFingerReaders", "LatchkeyForeignKeyrings", "LatchkeyGcrypt",
-        "LatchkeyGettext",
-        "LatchkeyHelperProgram", "LatchkeyHistoryControl",
+        "LatchkeyGettext", "LatchkeyHelperProgram", "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
         "LatchkeySecurityKeys",

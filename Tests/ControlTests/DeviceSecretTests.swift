@@ -35,7 +35,7 @@ import Testing
       key: try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes))
   }
 
-  /// The content for the holder of the key; nil for anybody else.
+  /// The content if the secret is sealed to this key; nil otherwise.
   private func content(_ sealed: SealedDeviceSecret, _ mine: borrowing Key) -> [UInt8]? {
     do {
       let key = try sealed.open(with: mine)

@@ -107,7 +107,7 @@ extension SessionTests {
     #expect(
       try told("provider.pass-secret-service", nobody) { try $0.put("/usr/bin/pass_secret_service", "") }.condition
         == .ok)
-    // On Fedora the bus starts oo7, and pass-secret-service has a unit.
+    // Fedora has oo7's service under this name of the bus, and a unit for pass-secret-service.
     for (id, unit) in [
       ("provider.bus-activated", "dbus-org.freedesktop.secrets.service"),
       ("provider.pass-secret-service", "pass-secret-service.service"),

@@ -82,7 +82,7 @@ import Testing
       ).items.first?.modified
     }
     #expect(try time("2025-01-02T03:04:05Z") == 1_735_787_045)
-    // For a database of version 4, keepassxc-cli writes the same moment in this form.
+    // From a database of version 4, keepassxc-cli writes that moment in Base64.
     #expect(try time("JfkH3w4AAAA=") == 1_735_787_045)
     // The first of January of 1970 and of the year 1, and invalid times.
     for text in ["APeRdw4AAAA=", "AAAAAAAAAAA=", "AAAA", "////////////", "yesterday", ""] {

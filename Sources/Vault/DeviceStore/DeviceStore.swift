@@ -303,8 +303,8 @@ public final class DeviceStore {
     }
   }
 
-  /// Erases a user's erasable secret for good. Everything that depends on this secret is lost; the next wrap of that kind makes a
-  /// new secret.
+  /// Erases a user's erasable secret for good. Everything that depends on this secret is lost. The next share that is
+  /// wrapped under an erasable secret makes a new one.
   ///
   /// - Returns: whether the user had an erasable secret.
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {

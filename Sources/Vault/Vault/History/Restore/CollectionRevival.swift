@@ -55,7 +55,7 @@ struct CollectionRevival {
   /// The rows that will be on the disk when the transaction ends.
   struct Written {
     let collection: OpenCollection
-    /// The new numbers of the class keys, by the numbers in the generation.
+    /// The new number of each class key, by the class key's number in the generation.
     let classKeys: [Int64: Int64]
   }
 
