@@ -42,7 +42,7 @@ def test_the_lock_of_the_screen_makes_the_window_forget_its_secret(desktop, wind
     desktop.press("Tab")
     desktop.press("Return")
     window.wait_for("Attributes")
-    window.press("Show the secret")
+    window.press("Show Secret")
     window.wait_for(SECRET)
     desktop.picture("window-secret")
     assert has_secret(desktop)
@@ -59,7 +59,7 @@ def test_the_lock_of_the_screen_makes_the_window_forget_its_secret(desktop, wind
     window.wait_for("Readable now.")
     assert not window.shows(SECRET)
     desktop.picture("window-unlocked")
-    window.press("Show the secret")
+    window.press("Show Secret")
     window.wait_for(SECRET)
 
 
