@@ -153,14 +153,14 @@ let package = Package(
         "LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium", "LatchkeyText",
       ]),
     // Not in Vault: the command line and the control socket need an entry's form, and no database.
-    module("AccessLog", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection"]),
+    module("AccessEvent", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection"]),
     module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyReasons", "LatchkeySodium"]),
     module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeyYAML"]),
     module(
       "Vault", on: .vault,
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBytes", "LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyPosix",
-        "LatchkeyReasons", "LatchkeySQLite", "LatchkeySodium", "LatchkeyYAML",
+        "LatchkeyAccessEvent", "LatchkeyBackup", "LatchkeyBytes", "LatchkeyClassRules", "LatchkeyKeybag",
+        "LatchkeyPosix", "LatchkeyReasons", "LatchkeySQLite", "LatchkeySodium", "LatchkeyYAML",
       ]),
     module(
       "DeviceStore", on: .vault,
@@ -171,7 +171,7 @@ let package = Package(
       "Control", on: .wire,
       ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
     // Not in Control: no program that handles passwords needs the log.
-    module("LogControl", on: .wire, ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyControl"]),
+    module("LogControl", on: .wire, ["LatchkeyAccessEvent", "LatchkeyBytes", "LatchkeyControl"]),
     // Nor does one need the format of backups.
     module(
       "BackupControl", on: .wire,
@@ -215,7 +215,7 @@ let package = Package(
     module(
       "Daemon", on: .daemon,
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyClassRules", "LatchkeyControl",
+        "LatchkeyAccessEvent", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyClassRules", "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyFingerReaders", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag",
         "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySecretService",
         "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
@@ -287,7 +287,7 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux",
+        "LatchkeyAccessEvent", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux",
         "LatchkeyClassRules", "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyFingerReaders", "LatchkeyForeignKeyrings", "LatchkeyGcrypt",
         "LatchkeyGettext", "LatchkeyHelperProgram", "LatchkeyHistoryControl",
@@ -359,7 +359,7 @@ let package = Package(
     tests(
       "ControlTests",
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
+        "LatchkeyAccessEvent", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
         "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyReasons",
         "LatchkeySodium",
       ]),
@@ -389,7 +389,7 @@ let package = Package(
     tests(
       "VaultTests",
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch",
+        "LatchkeyAccessEvent", "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch",
         "LatchkeySodium", "LatchkeyReasons", "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
       ], exclude: ["Shims"], settings: lending),
     tests(
@@ -460,7 +460,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "CLatchkeyHelper", "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes",
+        "CLatchkeyHelper", "LatchkeyAccessEvent", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes",
         "CLatchkeyFuzzer",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",

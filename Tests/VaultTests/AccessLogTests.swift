@@ -1,4 +1,4 @@
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySQLite

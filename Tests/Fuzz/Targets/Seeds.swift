@@ -1,5 +1,5 @@
 import CLatchkeyHelper
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyBytes
 import LatchkeyLogControl
 import LatchkeySodium

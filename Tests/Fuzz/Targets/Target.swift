@@ -1,5 +1,5 @@
 import Glibc
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyBytes
 import LatchkeyHistoryControl
 import LatchkeyLogControl

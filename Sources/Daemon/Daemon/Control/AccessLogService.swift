@@ -1,4 +1,4 @@
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyLogControl

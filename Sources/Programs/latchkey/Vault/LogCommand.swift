@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyKeybag

@@ -1,4 +1,4 @@
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySQLite

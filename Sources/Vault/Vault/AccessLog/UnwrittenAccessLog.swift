@@ -1,4 +1,4 @@
-import LatchkeyAccessLog
+import LatchkeyAccessEvent
 import LatchkeyKeybag
 
 /// Entries of the access log that are still to be written, in memory.
