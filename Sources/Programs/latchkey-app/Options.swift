@@ -20,7 +20,7 @@ struct Options {
       case "--page":
         guard let name = PageName(rawValue: try rest.value()) else { throw .usage }
         page = name
-      // The session's bus starts the program with it.
+      // The session's bus starts the program with this option.
       case "--gapplication-service": continue
       default: throw .usage
       }

@@ -4,19 +4,18 @@
 // lists the items, and `ItemPage` shows one of them. The other pages have former states, imports, ways
 // to unlock, findings, and the log.
 //
-// The program is a client like any other. Items come by the Secret Service and `org.latchkey.*`, the
-// state by the control socket. For the rest it runs `latchkey --json` (`ChildCommand`), which can be
-// stopped at any moment.
+// The program is a client like any other. Items come by the Secret Service and `org.latchkey.*`, the state by the control socket.
+// For the rest it runs `latchkey --json` (`ChildCommand`), which can be stopped at any moment.
 //
 //     page -> VaultThread -> VaultLink -> latchkeyd          page -> ChildCommand -> latchkey
 //
-// GTK's thread never waits for another process. `VaultThread` runs work on a connection of its own and
-// hands the result back: one thread reads, one waits for the person's answer, one uses the control
-// socket. A daemon that is stopped or killed makes a thread wait or fail, and the window says so.
+// GTK's thread never waits for another process. `VaultThread` runs work on a connection of its own and hands the result back. One
+// thread reads, one waits for the person's answer, and one uses the control socket. If the daemon is stopped or killed, a thread
+// waits or fails, and the window says so.
 //
-// The program promises that a secret is in its memory only while it is shown or on the clipboard. A
-// lock, and leaving the item, take it away. It has no keys and no rights of its own: what a person may
-// not read by `latchkey`, the window does not show.
+// The program promises that a secret is in its memory only while it is shown or on the clipboard. A lock takes the secret away, and
+// so does leaving the item. The program has no keys and no rights of its own: the window shows nothing that the person could not
+// read with `latchkey`.
 //
 // It does not decide anything about items, classes or imports. It runs no command as root: it shows
 // the command to copy.
@@ -41,7 +40,7 @@ private func serve(_ options: Options) throws -> Int32 {
   var window: AppWindow?
   let open = { (page: PageName?) in
     if window == nil {
-      // GTK follows the process's locale, which stays "C" (``Language``).
+      // GTK follows the process's locale, which stays "C" (``Language``), so the program sets the direction itself.
       if ShownText.isRightToLeft { application.turnRightToLeft() }
       do throws(PosixError) { window = try AppWindow(of: application) } catch {
         Journal.log(.error, "latchkey-app cannot start: \(error)")
@@ -50,7 +49,7 @@ private func serve(_ options: Options) throws -> Int32 {
     }
     window?.present(page)
   }
-  // The desktop file and notifications name pages, too.
+  // The desktop file and notifications also open pages by these names.
   for page in PageName.allCases { application.add(action: page.rawValue) { open(page) } }
   application.onActivation { open(nil) }
   return application.run(CommandLine.arguments) { words in open((try? Options(words))?.page) }

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 
 /// Which user numbers have an account. A look-up may reach a directory service and take long. So the service waits only a moment
-/// for a look-up, keeps answers for a while, negative ones too, and limits the time for look-ups.
+/// for a look-up, and limits the time of all look-ups. It keeps every answer for a while, even "no account".
 final class Accounts {
   private struct Answer {
     /// The login name; empty if there is no account.
@@ -25,19 +25,19 @@ final class Accounts {
   private var share = TimeShare(longestPause: .seconds(30), at: ContinuousClock().now)
   private var slow: [Slow] = []
 
-  /// How long an answer is kept: an administrator expects a new account to work soon.
+  /// How long an answer is kept. The time is short, because an administrator expects a new account to work soon.
   private static let answerTime = Duration.seconds(10)
   /// The most answers that are kept.
   private static let answerLimit = 1024
-  /// How long to wait for one look-up, in milliseconds. No other user is served meanwhile.
+  /// How long to wait for one look-up, in milliseconds. The service serves no other user during this time.
   private static let timeout: Int32 = 100
-  /// While so many look-ups take longer, no other user is looked up.
+  /// While so many slow look-ups are running, the service starts no other.
   private static let slowLimit = 4
 
-  /// Whether there is time left for a look-up without hurry.
+  /// Whether look-ups have used less than their share of the service's time.
   var mayLookUp: Bool { share.pause(at: clock.now) == .zero }
 
-  /// Whether a number has an account; nil if that is unknown yet.
+  /// Whether a user number has an account; nil if no answer has come yet.
   func contains(_ user: uid_t) -> Bool? {
     takeAnswers()
     let start = clock.now
@@ -54,7 +54,7 @@ final class Accounts {
   /// The login name of a user; nil if there is no such user, or if the answer is not known yet.
   func name(of user: uid_t) -> String? { contains(user) == true ? answers[user]?.name : nil }
 
-  /// Notes the answers that came meanwhile.
+  /// Keeps the answers of slow look-ups that have ended.
   private func takeAnswers() {
     slow.removeAll { slow in
       guard let name = slow.lookUp.answer(within: 0) else { return false }

@@ -9,7 +9,7 @@ import LatchkeySystemd
 /// One connection. The user of a connection decides which requests it may make. For root, the announced login decides too.
 final class DevicePeer {
   let user: uid_t
-  /// The user for whom the connection counts.
+  /// The user whose connections include this one.
   let owner: DeviceUser
   private let socket: LocalSocket
   private let store: DeviceStore
@@ -20,13 +20,13 @@ final class DevicePeer {
   private var source: EventSource?
   private var limit: EventSource?
   private var requests = 0
-  /// The user whose login root announced; nil before that. From then on the connection may ask for that user's share of a session,
-  /// and for nothing else. Its process is no longer root.
+  /// The user whose login root announced; nil before the announcement. After the announcement the connection may ask only for that
+  /// user's session share. The peer's process is no longer root then.
   private(set) var login: uid_t?
-  /// The work that outlasts the answer.
+  /// The peer's work that lasts longer than one request.
   private var work = Work.none
 
-  /// The work of a connection that lasts longer than one request.
+  /// The kinds of such work.
   private enum Work {
     case none
     /// The peer holds a covering key.
@@ -35,13 +35,13 @@ final class DevicePeer {
     case verifying
   }
 
-  /// How long a peer may be silent.
+  /// A connection ends after so much silence of its peer.
   private static let silenceLimit = Duration.seconds(5)
   /// After so many requests the connection ends.
   private static let requestLimit = 64
   /// The extra cost of a request that writes a line into the journal, on top of its time.
   private static let lineCost = Duration.milliseconds(100)
-  /// The extra cost of a touch for a prompt: connections to the bus, and fprintd's time.
+  /// The extra cost of a touch for a prompt: the service connects to the bus, and fprintd works.
   private static let touchCost = Duration.milliseconds(50)
 
   init?(
@@ -65,7 +65,7 @@ final class DevicePeer {
     } catch { return nil }
   }
 
-  /// The user whose turn it is when the service serves the connection.
+  /// The user whose share of time the connection uses.
   var turn: DeviceUser { login.map { .account($0) } ?? owner }
 
   private func end() {
@@ -75,7 +75,7 @@ final class DevicePeer {
     ended()
   }
 
-  /// Sends a packet without a request, or further answers to the same request.
+  /// Sends a packet that answers no request, or a further answer to the same request.
   ///
   /// - Returns: whether the peer can still receive the packet.
   func push(_ packet: borrowing SecureBytes) -> Bool {
@@ -94,7 +94,7 @@ final class DevicePeer {
 
   /// Takes one packet and answers it.
   ///
-  /// - Returns: the cost beside the time that the packet took.
+  /// - Returns: the extra cost, on top of the time that the packet took.
   func serve() -> Duration {
     guard source != nil else { return .zero }
     var cost = Duration.zero
@@ -105,17 +105,17 @@ final class DevicePeer {
         source?.resume()
         return .zero
       }
-      // A holder stays for a day, and each of its touches costs time.
+      // The connection of a holder lasts a day, so no limit of requests applies to it. Each touch costs time instead.
       if work != .holding { requests += 1 }
       let wasWorking = work != .none
       guard size > 0, requests <= DevicePeer.requestLimit,
         let reply = try answer(DeviceRequest(decoding: packet.bytes.extracting(first: size)), &cost)
       else {
-        // The answers about a finger come later.
+        // A request to verify a finger is answered later, so the connection stays.
         if work == .verifying, !wasWorking { source?.resume() } else { end() }
         return cost
       }
-      // The service does not wait for a peer that does not read.
+      // Sending fails at once if the peer does not read.
       try socket.send(reply.bytes)
       if work == .none { limit?.rearm(after: DevicePeer.silenceLimit) } else { limit = nil }
       source?.resume()
@@ -135,7 +135,7 @@ final class DevicePeer {
       case .wrap(let share, let kind, let context):
         return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
       case .unwrap(let wrapped, let kind, let context):
-        // Such a share would protect no better than a file of the user.
+        // If a user could ask for it at any time, a session share would protect no better than the user's own file.
         guard kind != .session else { return try DeviceReply.refused(.device(.onlyAtLogin)) }
         return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
       case .eraseErasable(let other):
@@ -143,7 +143,7 @@ final class DevicePeer {
           return try DeviceReply.refused(.device(.onlyRootErases))
         }
         guard try store.eraseErasable(of: other) else {
-          // A vault may erase its own secret, even if it has none. Root learns whether a vault did.
+          // A user may erase their own secret, even if there is none. Root gets a failure if the other user has none.
           if other != user { return try DeviceReply.failed(.otherDevice) }
           break
         }
@@ -189,8 +189,8 @@ final class DevicePeer {
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
   }
 
-  /// The answer to a holder, which may drop its key, or have a finger verified for itself. A packet from a peer
-  /// that waits for a finger ends its wait.
+  /// The answer to a peer at work. A holder may drop its key, or have a finger verified for its prompt. If a peer that waits for a
+  /// finger sends anything, its connection ends.
   private func answerAtWork(_ request: consuming DeviceRequest, _ cost: inout Duration) throws -> SecureBytes? {
     guard work == .holding else { return nil }
     switch consume request {
@@ -208,7 +208,7 @@ final class DevicePeer {
     }
   }
 
-  /// The answer to a connection that is a user's login.
+  /// The answer to a connection for which root has announced a login.
   private func answer(_ request: consuming DeviceRequest, atLoginOf user: uid_t) throws -> SecureBytes? {
     switch consume request {
     case .unwrap(let wrapped, .session, let context):

@@ -3,10 +3,11 @@ import LatchkeyDeviceStore
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The service's socket. Every user may connect. The user number that the kernel tells decides the answers.
+/// The service's socket. Every user may connect. The kernel tells the user number of each peer, and this number decides the
+/// answers.
 ///
-/// No user can hold up another user. Each has a few connections, and one request of each is served in turn (``DeviceTurns``). A
-/// turn of the loop accepts a bounded number of connections before it serves existing connections.
+/// No user can hold up another user. Each user may have a few connections, and the service answers one request of each user in turn
+/// (``DeviceTurns``). In one turn, the event loop accepts a bounded number of connections and then serves existing ones.
 final class DeviceServer {
   private let listener: LocalSocket
   private let store: DeviceStore
@@ -24,13 +25,13 @@ final class DeviceServer {
 
   /// The most connections of all users together. The service drops further connections.
   private static let connectionLimit = 256
-  /// The most connections of one user. Root may begin as many more for logins of that user. All user numbers without an account
+  /// The most connections of one user. Root may make as many again for logins of that user. All user numbers without an account
   /// count as one user, because a person may have 65,536 numbers for containers.
   private static let userLimit = 8
   /// How many connections one turn of the loop accepts.
   private static let acceptLimit = 64
 
-  /// - Parameter idle: after how many seconds without a peer the loop ends; 0 for never.
+  /// - Parameter idle: the loop ends after so many seconds without a peer; 0 for never.
   init(
     _ listener: consuming LocalSocket, loop: EventLoop, store: DeviceStore, accounts: Accounts, holds: Holds,
     idle seconds: Int
@@ -53,10 +54,11 @@ final class DeviceServer {
   private func acceptSome() {
     for _ in 0..<DeviceServer.acceptLimit {
       guard let socket = try? listener.accept() else { return }
-      // A user may have put descriptors into each of a thousand connections, and their closing waits in the kernel.
+      // Closing may wait in the kernel, because a user may have put descriptors into each of a thousand connections. `close` bounds
+      // that wait.
       loop.close(admit(socket))
     }
-    // More connections may wait. Accepted connections have their turn first.
+    // More connections may wait, but the accepted ones are served first.
     source?.pause()
     turns.afterNext { [unowned self] in source?.resume() }
   }
@@ -67,11 +69,11 @@ final class DeviceServer {
     loop.close(consume closing)
   }
 
-  /// Lets a connection in. A connection that must be dropped costs no look-up of names.
+  /// Lets a connection in, if there is room. The checks before the look-up of a name are cheap.
   ///
   /// - Returns: the connection if it must be dropped.
   private func admit(_ socket: consuming LocalSocket) -> LocalSocket? {
-    // A peer that is gone already needs no place.
+    // A peer that has already closed its end needs no place.
     guard peers.count < DeviceServer.connectionLimit, let user = try? socket.peer().uid,
       (try? socket.pendingSize()) != 0, hasRoom(.account(user))
     else { return socket }
@@ -102,7 +104,7 @@ final class DeviceServer {
     return same < DeviceServer.userLimit
   }
 
-  /// Whether a user has keys here, or an account. If look-ups of names take too much time, only the keys count.
+  /// Whether a user has keys in the store, or an account. If look-ups of names take too much time, only the keys count.
   private func isKnown(_ user: uid_t) -> Bool {
     store.hasKeys(of: user) || (accounts.mayLookUp && accounts.contains(user) == true)
   }

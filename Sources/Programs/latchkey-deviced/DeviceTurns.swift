@@ -3,14 +3,14 @@ import LatchkeySystemd
 
 /// The user for whom a connection counts.
 enum DeviceUser: Hashable {
-  /// A user who has keys here or an account.
+  /// A user who has keys in the store, or an account.
   case account(uid_t)
   /// All other users together.
   case stranger
 }
 
-/// Serves the connections that have sent something: one request of each user in a round. So a user waits for one request of every
-/// other user at most, however many requests that user sends.
+/// Serves the connections that have sent something: one request of each user in a round. So a user waits for at most one request of
+/// every other user, however many requests the others send.
 ///
 /// Each user has a share of the service's time (``TimeShare``). A user who has used it up waits for new time, which limits work
 /// that syncs a disk or writes to the journal.
@@ -23,7 +23,7 @@ final class DeviceTurns {
   private var timer: EventSource?
   private var after: (() -> Void)?
 
-  /// With more users than this, unused shares are dropped.
+  /// If more users than this have shares, the service drops unused shares.
   private static let shareLimit = 256
 
   init(loop: EventLoop) throws(SystemdError) {
@@ -37,7 +37,7 @@ final class DeviceTurns {
     round?.resume()
   }
 
-  /// Calls `body` once, when the next round is through.
+  /// Calls `body` once, after the next round.
   func afterNext(_ body: @escaping () -> Void) {
     after = body
     round?.resume()
@@ -70,7 +70,7 @@ final class DeviceTurns {
     if waiting[user]?.isEmpty ?? false { waiting[user] = nil }
     let start = clock.now
     let cost = peer.serve()
-    // Root may do all of this without the service.
+    // Root could do all of this without the service, so its time is not limited.
     guard user != .account(0) else { return }
     var share = share(of: user)
     share.take(start.duration(to: clock.now) + cost, at: clock.now)
@@ -79,7 +79,7 @@ final class DeviceTurns {
   }
 
   private func share(of user: DeviceUser) -> TimeShare {
-    // The time of a look-up is unknown for a user without an account.
+    // Users without an account may cause look-ups of any length, so they may have to wait longer.
     shares[user] ?? TimeShare(longestPause: user == .stranger ? .seconds(30) : .seconds(1), at: clock.now)
   }
 }

@@ -1,16 +1,16 @@
 import Glibc
 import LatchkeyPosix
 
-/// The administrator's word on unlocks by finger: a file with the line `off` forbids them.
+/// The administrator's policy on unlocks by finger: a file with the line `off` forbids them.
 struct FingerPolicy {
-  /// Where it is.
+  /// The path of the file.
   static let path = "/etc/latchkey/finger"
   private static let sizeLimit = 4096
 
   let file: String
 
-  /// Whether an unlock by finger is forbidden. A file that cannot be read, or says something else, forbids it
-  /// too: its writer wanted to.
+  /// Whether an unlock by finger is forbidden. A file that is unreadable or says neither `on` nor `off` forbids it too, because its
+  /// writer probably meant to.
   var isForbidding: Bool {
     do throws(PosixError) {
       let content = try FileDescriptor.open(file, flags: O_RDONLY | O_NONBLOCK).readAll(limit: FingerPolicy.sizeLimit)

@@ -9,7 +9,7 @@ final class Hold {
   struct Awaited {
     let verification: FingerVerification
     unowned let peer: DevicePeer
-    /// The number of the holder's own touch, for a prompt; nil for a locker.
+    /// The number of the touch that the holder's own prompt awaits; nil if a locker awaits the touch.
     let touch: UInt32?
     /// False until the reader is back from an earlier verification.
     var hasStarted = false
@@ -24,17 +24,18 @@ final class Hold {
   /// How long the machine had slept when the key came, in milliseconds.
   private let asleep = Sleep.asleep
 
-  /// The two clocks are read one after the other, so they differ a little without any sleep. Every sleep lasts longer.
+  /// The difference of two clocks that is no sleep yet, in milliseconds. The clocks are read one after the other, so they always
+  /// differ a little.
   private static let clockTolerance = 100
 
   init(_ key: CoveringKey, of user: uid_t, name: String, holder: DevicePeer) {
     (self.user, self.name, self.key, self.holder) = (user, name, key, holder)
   }
 
-  /// Whether the machine has slept since then.
+  /// Whether the machine has slept since the key came.
   var hasSlept: Bool { Sleep.asleep - asleep > Hold.clockTolerance }
 
-  /// A locker takes the place of a prompt, so the state says nothing of a prompt.
+  /// The state that others see. It leaves out a prompt's verification, because a locker may take the reader from a prompt.
   var state: HoldPacket.State {
     if let awaited, awaited.touch == nil { return .verifying }
     return key.isInMemory ? .inMemory : .inTPM

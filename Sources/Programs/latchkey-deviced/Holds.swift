@@ -10,8 +10,8 @@ import LatchkeySystemd
 
 /// The covering keys of all users, and the fingers that release them. docs/developer/finger.md has the states and every end.
 ///
-/// A key goes to the connection that brought it and to no other. The verification of a finger and the release are one act of this
-/// process: no report of another program counts. A touch takes half a minute, and delays no other user.
+/// A key goes to the connection that brought it and to no other. This process itself has the finger verified and then releases the
+/// key, so it believes no other program's report. A touch takes half a minute, and delays no other user.
 final class Holds {
   /// The end of a request for a verification.
   enum Beginning {
@@ -31,7 +31,7 @@ final class Holds {
   /// Why a user's last key is gone.
   private var ends: [uid_t: HoldEnd] = [:]
   private var timer: EventSource?
-  /// Verifications that are giving their reader back, and their users. Each is removed when fprintd has the reader.
+  /// Verifications that are giving their reader back, and their users. A verification is removed when fprintd has the reader.
   private var ending: [ObjectIdentifier: (verification: FingerVerification, user: uid_t)] = [:]
   /// The sleep that waits for readers.
   private var awaitedSleep: AwaitedSleep?
@@ -44,15 +44,15 @@ final class Holds {
     let ready: () -> Void
   }
 
-  /// With more users than this, the ends are forgotten.
+  /// If more users than this have ends, the service forgets all of them.
   private static let endLimit = 1024
-  /// How many fingers that do not match one verification takes, as with pam_fprintd.
+  /// A locker's verification ends after so many fingers that do not match, as with pam_fprintd.
   private static let tryLimit = 3
-  /// A new key counts as this much of a user's time at least, even a cheap one, because a program can send many.
+  /// A new key uses up at least this much of a user's time, even if it took less, because a program can send many keys.
   private static let leastCost = Duration.milliseconds(50)
-  /// The longest wait of a user's next key after a slow chip.
+  /// After a slow chip, a user's next key waits for this time at most.
   private static let longestPause = Duration.seconds(60)
-  /// With more users than this, unused shares are dropped.
+  /// If more users than this have shares, the service drops unused shares.
   private static let shareLimit = 256
   /// The interval of the search for expired keys.
   private static let checkTime = Duration.seconds(60)
@@ -69,7 +69,7 @@ final class Holds {
   func hold(
     _ key: borrowing Key, to publicKey: [UInt8], isMemoryAllowed: Bool, for peer: DevicePeer
   ) throws(DeviceKeyError) -> HoldPacket.State {
-    // The former key goes in any case, because a password came after it.
+    // The former key ends in any case, because the user has given a password since.
     if let former = holds[peer.user] { end(former, .replaced) }
     guard !policy.isForbidding else {
       note(.forbidden, of: peer.user)
@@ -101,7 +101,8 @@ final class Holds {
     return hold.state
   }
 
-  /// A chip is slow, and a user's programs may send any number of keys.
+  /// Throws if the user's keys have used up the user's share of the chip's time. A chip is slow, and a user's programs may send any
+  /// number of keys.
   private func checkShare(of user: uid_t) throws(DeviceKeyError) {
     guard user != 0, let share = shares[user], share.pause(at: clock.now) > .zero else { return }
     throw .unavailable(.device(.manyHolds))
@@ -124,7 +125,7 @@ final class Holds {
     return HoldPacket.Held(hold.state, touchesLeft: UInt8(clamping: hold.key.touchesLeft), end: nil)
   }
 
-  /// Why a key may not be released any more; nil if it may.
+  /// Why a key may no longer be released; nil if it may be.
   private func endNow(of hold: Hold) -> HoldEnd? {
     if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) { try hold.key.check(prints: hash(of: hold.name), at: clock.now) } catch { return error }
@@ -136,11 +137,11 @@ final class Holds {
     policy.isForbidding ? .forbidden : hold.key.isInMemory && hold.hasSlept ? .slept : nil
   }
 
-  /// Has fprintd verify a finger of that user for a locker. `peer` gets every word up to the last one.
+  /// Has fprintd verify a finger of that user for a locker. `peer` receives every word about it.
   func verify(_ user: uid_t, for peer: DevicePeer) -> Beginning {
     guard let hold = holds[user] else { return .notHeld(ends[user]) }
     if let awaited = hold.awaited {
-      // A prompt gives way to a locker, which hides it anyway.
+      // A locker takes the reader from a prompt, because the locked screen hides the prompt anyway.
       guard let touch = awaited.touch else { return .isVerifying }
       cancel(hold)
       say(.givenUp, ofTouch: touch, to: hold)
@@ -153,10 +154,10 @@ final class Holds {
     return .begun
   }
 
-  /// Has a finger verified for the holder of a key, which shows a prompt. The user must be in front of a seat of this machine, because
-  /// fprintd lets nobody else verify a finger, and this service could. One try: the prompt says what became of it.
+  /// Has a finger verified for the holder of a key, which shows a prompt. fprintd lets nobody verify a finger who is not in front
+  /// of this machine. This service could, so it checks that the user is at a seat. There is one try: the prompt tells the result.
   ///
-  /// - Returns: the first word about it, which is ``HoldPacket/Word/place`` if it has begun.
+  /// - Returns: ``HoldPacket/Word/place`` if the verification has begun; otherwise the reason why it has not.
   func touch(_ number: UInt32, for peer: DevicePeer) -> HoldPacket.Word {
     guard let hold = holds[peer.user], hold.holder === peer else { return .notHeld }
     guard hold.awaited == nil else { return .noReader }
@@ -169,7 +170,7 @@ final class Holds {
     return .place
   }
 
-  /// The holder's prompt waits for no finger any more.
+  /// Ends the verification for the holder's prompt, which no longer waits for a finger.
   func leave(_ peer: DevicePeer) {
     guard let hold = holds[peer.user], hold.holder === peer, hold.awaited?.touch != nil else { return }
     cancel(hold)
@@ -181,7 +182,7 @@ final class Holds {
     startAwaited(of: hold.user)
   }
 
-  /// Starts a verification that waits for the reader, once an earlier one of the same user has given it back.
+  /// Starts a waiting verification, if the same user's earlier verification has given the reader back.
   private func startAwaited(of user: uid_t) {
     guard let hold = holds[user], let verification = hold.awaited?.verification, hold.awaited?.hasStarted == false,
       !ending.values.contains(where: { $0.user == user })
@@ -191,7 +192,8 @@ final class Holds {
       if let self, let hold { tell(step, of: hold) }
     } ended: { [weak self, weak hold, unowned verification] outcome in
       guard let self else { return }
-      // A verification that gives its reader back has no waiting peer. A finger that did not match before that counts all the same.
+      // A verification that was cancelled has no waiting peer any more. But a finger that did not match before that still counts as
+      // a touch.
       if ending.removeValue(forKey: ObjectIdentifier(verification)) != nil {
         if case .refused = outcome, let hold { countTouch(of: hold) }
       } else if let hold, let awaited = hold.awaited, awaited.verification === verification {
@@ -230,15 +232,15 @@ final class Holds {
       if let lost { end(hold, lost) }
       word = lost == nil ? .matched : .notHeld
     case .refused:
-      // The outcome alone reports the last touch.
+      // No step reports the last touch, so it is counted here.
       countTouch(of: hold)
       word = touch == nil ? .manyTries : .noMatch
     case .givenUp: word = .givenUp
-    // These answers are about the present readers only. The files say whether the prints have changed.
+    // These outcomes concern the present readers only, so the key stays. The files show whether the prints have changed.
     case .noFingers, .busy, .unavailable: word = .noReader
     }
     guard let touch else { return close(awaited.peer, with: word, lost) }
-    // The holder has heard of a released key, or of its end.
+    // The holder has already heard that its key was released or ended.
     if word != .matched, word != .notHeld { say(word, ofTouch: touch, to: hold) }
   }
 
@@ -246,8 +248,8 @@ final class Holds {
   ///
   /// - Parameters:
   ///   - moment: the moment of the touch.
-  ///   - touch: the number of the holder's own touch; nil for a locker's.
-  /// - Returns: why that was not possible.
+  ///   - touch: the number of the holder's own touch; nil for a touch at a locker.
+  /// - Returns: why the key could not be released; nil if it was.
   private func release(_ hold: Hold, at moment: UInt64, forTouch touch: UInt32?) -> HoldEnd? {
     if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) {
@@ -265,7 +267,7 @@ final class Holds {
     _ = peer.push(packet)
   }
 
-  /// Says a word about the holder's own touch.
+  /// Tells the holder a word about the touch of its own prompt.
   private func say(_ word: HoldPacket.Word, ofTouch touch: UInt32, to hold: Hold) {
     guard holds[hold.user] === hold, let packet = try? DeviceReply.news(.touch(word, touch)) else { return }
     _ = hold.holder.push(packet)
@@ -277,7 +279,7 @@ final class Holds {
     peer.finish()
   }
 
-  /// A connection ended: the connection's key is gone, or its wait for a finger is over.
+  /// Called when a connection has ended. Ends the connection's key, or its wait for a finger.
   func ended(_ peer: DevicePeer) {
     for hold in holds.values {
       if hold.holder === peer { end(hold, .dropped, isHolderGone: true) }
@@ -285,7 +287,7 @@ final class Holds {
     }
   }
 
-  /// Gives up the reader. The verification stays until fprintd has the reader back.
+  /// Cancels the awaited verification. It stays in `ending` until fprintd has the reader back.
   private func cancel(_ hold: Hold) {
     guard let awaited = hold.awaited else { return }
     hold.awaited = nil
@@ -312,7 +314,7 @@ final class Holds {
     }
     if holds.isEmpty {
       timer = nil
-      // The service listens for the end of a sleep that waits for a reader.
+      // If a sleep still waits for a reader, the service keeps its delay lock.
       if awaitedSleep == nil { sleep.stop() }
     }
   }
@@ -328,11 +330,12 @@ final class Holds {
     }
   }
 
-  /// Keys in memory end with every sleep, because hibernation is announced like suspension. No reader is held in sleep.
+  /// Ends the keys in memory and gives all readers back before the machine sleeps. Keys end with every sleep, because logind
+  /// announces hibernation like suspension.
   ///
   /// - Parameter ready: called when fprintd has all readers back. logind waits five seconds at most.
   private func goToSleep(ready: @escaping () -> Void) {
-    // This object counts as a reader until all keys have ended, because the last reader lets the machine sleep at once.
+    // When the last reader is back, the machine may sleep at once. So this object counts as a reader until all keys have ended.
     let own = ObjectIdentifier(self)
     for hold in holds.values {
       guard let awaited = hold.awaited, !awaited.hasStarted else { continue }

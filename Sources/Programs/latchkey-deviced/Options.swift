@@ -9,11 +9,11 @@ struct Options {
   var state = "/var/lib/latchkey"
   /// The path where the program listens without a service manager.
   var socket = ServiceDeviceKey.path
-  /// How the program reaches the TPM; nil without a TPM.
+  /// The name by which the program reaches the TPM; nil without a TPM.
   var tcti: String? = access("/dev/tpmrm0", F_OK) == 0 ? "device:/dev/tpmrm0" : nil
-  /// How many seconds a TPM may be silent.
+  /// The program gives up on a TPM that is silent for so many seconds.
   var timeout: UInt32 = 30
-  /// After how many seconds without a peer the program ends; 0 for never.
+  /// The program ends after so many seconds without a peer; 0 for never.
   var idle = 60
   /// The folder of fprintd's prints.
   var prints = EnrolledPrints.folder

@@ -2,10 +2,10 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Hears from logind that the machine goes to sleep, and holds sleep up until its owner is ready.
+/// Hears from logind that the machine goes to sleep, and delays the sleep until this program is ready.
 ///
-/// Everybody on the system bus can send a signal of logind's form. So only the process that answered a call to logind's name is
-/// believed. ``asleep`` finds a sleep that nobody announced.
+/// Every program on the system bus can send a signal that looks like logind's. So this type believes only the process that answered
+/// a call to logind's name. ``asleep`` shows a sleep that logind did not announce.
 final class Sleep {
   private static let name = "org.freedesktop.login1"
   private static let path = "/org/freedesktop/login1"
@@ -19,10 +19,10 @@ final class Sleep {
   /// logind's unique name, once logind answered.
   private var owner: String?
   private var end: BusSlot?
-  /// The delay lock.
+  /// The descriptor of logind's delay lock, which delays the sleep while it is open.
   private var lock: Int32?
 
-  /// - Parameter begins: gets a function, and calls it when the machine may sleep.
+  /// - Parameter begins: called before a sleep with a function, and calls this function when the machine may sleep.
   init(loop: EventLoop, begins: @escaping (@escaping () -> Void) -> Void) {
     self.loop = loop
     self.begins = begins
@@ -35,7 +35,7 @@ final class Sleep {
     LatchkeyPosix.Process.sinceBoot - LatchkeyPosix.Process.now
   }
 
-  /// Begins to listen, if it does not yet. Without a system bus it hears nothing.
+  /// Begins to listen, unless it listens already. Without a system bus, it hears nothing.
   func listen() {
     guard bus == nil else { return }
     do {
@@ -50,7 +50,7 @@ final class Sleep {
           isComing = try message.readBool()
           guard isComing else { return meet() }
           begins { [weak self] in
-            // The machine may be awake by now.
+            // The machine may have woken up by now.
             if let self, isComing { release() }
           }
         })
@@ -79,7 +79,7 @@ final class Sleep {
           return
         }
         (lock, owner) = (descriptor, message.sender)
-        // A later logind has another name.
+        // If logind starts again, it has another unique name.
         guard let owner, let bus = self.bus else { return }
         end = try? bus.watchPeer(owner) { [weak self] in
           self?.release()

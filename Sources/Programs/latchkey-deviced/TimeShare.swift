@@ -1,4 +1,4 @@
-/// A user's share of the service's time: a second at once, and later a tenth of all time.
+/// A user's share of the service's time: one second at first, and then a tenth of the time that passes.
 struct TimeShare {
   private static let most = Duration.seconds(1)
   private static let part = 10
@@ -7,7 +7,7 @@ struct TimeShare {
   private var since: ContinuousClock.Instant
   private let least: Duration
 
-  /// - Parameter longestPause: the longest wait of a user.
+  /// - Parameter longestPause: no user waits longer than this for new time.
   init(longestPause: Duration, at now: ContinuousClock.Instant) {
     least = .zero - longestPause / TimeShare.part
     since = now
@@ -17,7 +17,7 @@ struct TimeShare {
     min(TimeShare.most, left + since.duration(to: now) / TimeShare.part)
   }
 
-  /// How long to wait for new time; zero if some is left.
+  /// How long the user must wait for new time; zero if some is left.
   func pause(at now: ContinuousClock.Instant) -> Duration {
     let left = left(at: now)
     return left >= .zero ? .zero : (.zero - left) * TimeShare.part

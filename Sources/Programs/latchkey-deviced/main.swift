@@ -1,8 +1,8 @@
 // latchkey-deviced: the device key service of the machine.
 //
-// It is a system service, started by its socket, and ends after an idle minute. It runs as root with
-// hardly a privilege. DeviceStore has its state on the disk. This program decides who may ask for what,
-// and how often: `DeviceServer` has the socket, and `DevicePeer` is one connection.
+// This is a system service. Its socket starts it, and it ends after an idle minute. It runs as root with hardly a privilege.
+// DeviceStore keeps its state on the disk. This program decides who may make which request, and how often: `DeviceServer` has the
+// socket, and `DevicePeer` is one connection.
 //
 //     latchkey-deviced --state /var/lib/latchkey
 //
@@ -15,12 +15,12 @@
 // user number without an account gets no state on the disk. Garbage ends its own connection and no
 // other.
 //
-// `Holds` keeps covering keys, which a finger releases. It has fprintd verify the finger itself, so D-Bus
-// is spoken only while a key is held, and never waited for.
+// `Holds` keeps covering keys, which a finger releases. It has fprintd verify the finger. So this program talks to D-Bus only while
+// it holds a key, and it never waits for the bus.
 //
 // It does not know vaults or classes: it wraps and unwraps shares, and remembers the numbers of a vault's files. Its only
-// configuration file lets an administrator forbid fingers. It does not protect against root, who can read its state unless a TPM
-// seals the secret, and can ask the chip even then. FORMAT.md has its files, and docs/developer/protocols.md its packets.
+// configuration file lets an administrator forbid fingers. It does not protect against root. Root can read its state unless a TPM
+// seals the secret, and can even then ask the TPM. FORMAT.md has its files, and docs/developer/protocols.md its packets.
 
 import Glibc
 import LatchkeyDeviceStore
@@ -28,7 +28,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The socket that the service manager passed, or our own socket, which every user reaches.
+/// The socket that the service manager passed, or a new socket that every user can reach.
 private func deviceSocket(_ options: Options) throws -> LocalSocket {
   if let passed = try ServiceManager.listenDescriptors().first {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))
@@ -61,7 +61,7 @@ private enum StartFailure: Error, CustomStringConvertible {
   }
 }
 
-/// Opens the state. Another service that runs has locked it.
+/// Opens the state, unless another running service has locked it.
 private func deviceStore(_ options: Options, _ seals: [any DeviceSeal], _ accounts: Accounts) throws -> DeviceStore {
   do throws(PosixError) {
     return try DeviceStore(path: options.state, seals: seals, hasAccount: { accounts.contains($0) }) {
@@ -77,7 +77,7 @@ private func serve(_ options: Options) throws -> Int32 {
   Process.overwriteFreedMemory()
   Process.ignoreBrokenPipes()
   umask(0o077)
-  // tpm2-tss would write lines of its own; our lines report failures.
+  // tpm2-tss would write its own lines into the journal. Our lines already report failures.
   setenv("TSS2_LOG", "all+none", 1)
   try Sodium.initialize()
   Sodium.eraseWhenEnded()

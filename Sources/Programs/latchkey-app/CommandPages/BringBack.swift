@@ -2,11 +2,11 @@ import LatchkeyAdwaita
 import LatchkeyGettext
 import LatchkeyText
 
-/// Brings items back from a generation: a rehearsal, a question, and then the same in earnest.
+/// Brings items back from a generation: a rehearsal, a question to the person, and then the real restore.
 final class BringBack {
-  /// Runs a command of `latchkey` for the page that this belongs to.
+  /// Runs a command of `latchkey` on behalf of the page that shows the items.
   ///
-  /// - Parameter isEarnest: whether the command changes something. Then only the person ends it.
+  /// - Parameter isEarnest: whether the command changes something. Only the person can end such a command.
   typealias Run = (_ words: [String], _ isEarnest: Bool, _ then: @escaping (ChildCommand.Outcome) -> Void) -> Void
 
   private let window: () -> Window?
@@ -14,12 +14,12 @@ final class BringBack {
 
   init(_ window: @escaping () -> Window?, _ run: @escaping Run) { (self.window, self.run) = (window, run) }
 
-  /// Begins with the rehearsal.
+  /// Begins with the rehearsal, which changes nothing.
   ///
   /// - Parameters:
-  ///   - items: their places, at least one. The command takes none as everything that the generation has.
-  ///   - takesTheirs: whether items that were changed since become what they were.
-  ///   - then: called when items came back.
+  ///   - items: the places of the items, at least one. Without a place, the command would bring back everything in the generation.
+  ///   - takesTheirs: whether items that were changed after the generation get their former content back.
+  ///   - then: called after items came back.
   func begin(
     generation number: String, moment: String, items: [String], takesTheirs: Bool, then: @escaping () -> Void
   ) {
@@ -50,7 +50,7 @@ final class BringBack {
     window()?.tell(outcome.told)
   }
 
-  /// The findings of a rehearsal, with the items.
+  /// The findings of a rehearsal, as a text for the question.
   static func summary(_ report: JSONValue) -> String {
     var lines: [String] = []
     let back = report["added"].number + report["replaced"].number

@@ -4,19 +4,19 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeyText
 
-/// A command, mostly of `latchkey`, that runs beside the window. A thread waits for it, so that the window does not.
+/// A command, mostly of `latchkey`, that runs beside the window. A thread waits for the command's end, so the window never waits.
 final class ChildCommand {
-  /// Its end.
+  /// The result of a command that has ended.
   struct Outcome: Sendable {
     /// The exit status; -1 if a signal ended the program, or if it could not be started.
     let status: Int32
     fileprivate let output: [UInt8]
-    /// The output in locked memory; nil unless the caller asked for that.
+    /// The output in locked memory; nil unless the caller asked for locked memory.
     let secret: HeldOutput?
-    /// Its messages.
+    /// The text that the command wrote to standard error.
     let errors: String
 
-    /// Its output as JSON; nil if it has none.
+    /// The output as JSON; nil if the output is not JSON.
     var json: JSONValue? { try? JSONValue(parsing: output) }
 
     /// The message for a person, without the name of the command.
@@ -26,12 +26,11 @@ final class ChildCommand {
       return line
     }
 
-    /// The sentence with which the window tells a person of a failure.
     var told: String { message.isEmpty ? translated("It was not done.") : message }
   }
 
-  /// The process and the thread that waits for it. They stay until the end, also when nobody holds the command any more: to end
-  /// the thread's object is to wait for the thread.
+  /// The process and the thread that waits for it. Both live until the process ends, even if the page has dropped the command:
+  /// freeing the thread's object would block until the thread ends.
   private final class Running {
     var child: ChildProcess?
     /// The pipe with the command's input, which is a secret.
@@ -41,17 +40,17 @@ final class ChildCommand {
 
   private let running = Running()
 
-  /// The most that is kept of an output.
+  /// No more bytes of an output than this are kept.
   private static let limit = 64 << 20
 
-  /// Starts it.
+  /// Starts the command.
   ///
   /// - Parameters:
-  ///   - program: the path of another program than `latchkey`.
-  ///   - words: its arguments.
-  ///   - input: its standard input, which only a pipe has.
-  ///   - secret: takes its output, in locked memory; nil for an output without secrets.
-  ///   - then: gets its end, on the window's thread.
+  ///   - program: the path of a program other than `latchkey`; nil for `latchkey`.
+  ///   - words: the arguments of the program.
+  ///   - input: the standard input, which only a pipe ever holds.
+  ///   - secret: receives the output, in locked memory; nil for an output without secrets.
+  ///   - then: called on the window's thread with the result.
   init(
     program: String? = nil, _ words: [String], input: consuming SecureBytes? = nil, secret: HeldOutput? = nil,
     then: @escaping (Outcome) -> Void
@@ -59,7 +58,7 @@ final class ChildCommand {
     let program = program ?? Process.folder + "/latchkey"
     let ended = OnMainThread<Outcome> { [running] outcome in
       if let given = running.given.take() { given.erasePipe() }
-      // The thread has nothing left to do.
+      // The thread has nothing left to do, so freeing its object does not block.
       running.reader = nil
       running.child = nil
       then(outcome)
@@ -74,7 +73,7 @@ final class ChildCommand {
         let given = try FileDescriptor.pipeOfOnePage { end in
           input.bytes.withUnsafeBytes { _ = write(end, $0.baseAddress, min($0.count, 4096)) }
         }
-        // The command waits for its input as at a terminal.
+        // The command's reads must block, as they do at a terminal.
         _ = fcntl(given.number, F_SETFL, 0)
         child = try ChildProcess(
           program, words, input: given.number, output: outputs.writing, errors: errors.writing)
@@ -95,7 +94,7 @@ final class ChildCommand {
     let (output, complaints) = (outputs.reading, errors.reading)
     running.reader = SideThread { _ in
       let (all, words) = ChildCommand.read(output, complaints, until: child.value.descriptor, into: secret)
-      // The kernel keeps the last page of a pipe, which has the secret.
+      // The kernel keeps the last page of a pipe, and the secret is in that page.
       let end = FileDescriptor(owning: output)
       if secret != nil { end.erasePipe() }
       close(complaints)
@@ -106,7 +105,7 @@ final class ChildCommand {
     }
   }
 
-  /// Reads both to their ends, or to the command's: a program that it started may keep them open.
+  /// Reads both pipes until they end or the command ends. A program that the command started may keep the pipes open.
   private static func read(
     _ first: Int32, _ second: Int32, until end: Int32, into secret: HeldOutput?
   ) -> ([UInt8], [UInt8]) {
@@ -114,7 +113,7 @@ final class ChildCommand {
     var watched = [first, second, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while watched.prefix(2).contains(where: { $0.fd >= 0 }) {
-      // After the end, what lies in the pipes is read, and nothing is waited for.
+      // After the command's end, this loop reads what is left in the pipes without waiting for more.
       let isOver = watched[2].revents != 0
       let count = poll(&watched, isOver ? 2 : 3, isOver ? 0 : -1)
       if count < 0, errno == EINTR { continue }
@@ -136,20 +135,20 @@ final class ChildCommand {
     return (found[0], found[1])
   }
 
-  /// Ends the command, as Ctrl-C does.
+  /// Interrupts the command, as Ctrl-C does.
   func stop() { running.child?.send(SIGINT) }
 }
 
-/// A line of output that is secret: 4,096 bytes at most, in locked memory.
+/// A secret line of output: 4,096 bytes at most, in locked memory.
 final class HeldOutput: @unchecked Sendable {
   private var bytes: SecureBytes
   private var count = 0
 
   init() throws(SodiumError) { bytes = try SecureBytes(count: 4096) }
 
-  /// Reads some of it.
+  /// Reads a part of the line.
   ///
-  /// - Returns: whether there may be more.
+  /// - Returns: whether more may follow.
   fileprivate func take(from pipe: Int32) -> Bool {
     let found = bytes.withUnsafeMutableBytes { bytes in
       bytes.baseAddress.map { Glibc.read(pipe, $0 + count, bytes.count - count) } ?? 0
@@ -159,7 +158,7 @@ final class HeldOutput: @unchecked Sendable {
     return found > 0
   }
 
-  /// A copy of the line, without its end.
+  /// A copy of the line, without the newline at the end.
   func line() throws(SodiumError) -> SecureBytes { try Self.line(bytes, count) }
 
   private static func line(_ bytes: borrowing SecureBytes, _ count: Int) throws(SodiumError) -> SecureBytes {
@@ -169,7 +168,7 @@ final class HeldOutput: @unchecked Sendable {
 }
 
 extension JSONValue {
-  /// The value of an object's key; null without one.
+  /// The value of a key in an object; null if the object has no such key.
   subscript(key: String) -> JSONValue {
     if case .object(let values) = self { values[key] ?? .null } else { .null }
   }

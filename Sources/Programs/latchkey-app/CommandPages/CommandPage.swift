@@ -2,8 +2,7 @@ import LatchkeyAdwaita
 import LatchkeyGettext
 import LatchkeySodium
 
-/// The common part of pages that show what a command of `latchkey` says: groups of rows, what is under way, and a way to stop
-/// it.
+/// The common part of all pages that show a command's output: groups of rows, a progress bar, and a button that stops the command.
 class CommandPage: Page {
   let title: String
   var widget: Widget { area }
@@ -20,9 +19,9 @@ class CommandPage: Page {
   private let message = Label(wraps: true, isSelectable: true).styled("warning")
   private var command: ChildCommand?
   private var pulse: Timer?
-  // Whether the command changes something: only the person's Stop ends such a one.
+  // Whether the running command changes something. Only the person's Stop ends such a command.
   private var isEarnest = false
-  // A command that was begun later has a higher number.
+  // Grows with each command, so that the page can drop the result of an older command.
   private var turn = 0
 
   init(_ title: String, _ text: String, _ copying: Copying, _ window: @escaping () -> Window?) {
@@ -36,7 +35,7 @@ class CommandPage: Page {
     stop.onPress { [unowned self] in self.command?.stop() }
   }
 
-  /// Fills the page. For subclasses.
+  /// Fills the page. Subclasses override this.
   func load() {}
 
   func appear() { load() }
@@ -48,15 +47,15 @@ class CommandPage: Page {
     if former != state, area.isOnScreen { load() }
   }
 
-  /// Runs a command, and shows that it is under way. A command that runs already is stopped. If that command changes something,
-  /// it goes on, and nothing else happens.
+  /// Runs a command, and shows its progress. If another command is running, the page stops that one first. But if the running
+  /// command changes something, it goes on, and the new command does not start.
   ///
   /// - Parameters:
-  ///   - program: its path; `latchkey` if nil.
-  ///   - secret: gets its output.
+  ///   - program: the path of the program; `latchkey` if nil.
+  ///   - secret: receives the output, in locked memory.
   ///   - words: the text beside the progress bar.
-  ///   - isEarnest: whether the command changes something. The page's buttons rest meanwhile.
-  ///   - then: gets its end, unless a later one was begun.
+  ///   - isEarnest: whether the command changes something. The page's buttons are disabled while such a command runs.
+  ///   - then: gets the result, unless a later command was started.
   func run(
     program: String? = nil, _ arguments: [String], input: consuming SecureBytes? = nil, secret: HeldOutput? = nil,
     saying words: String = translated("Looking…"), isEarnest: Bool = false,
@@ -88,7 +87,7 @@ class CommandPage: Page {
   /// Asks for a secret that a command reads from its standard input.
   ///
   /// - Parameters:
-  ///   - answer: the button that goes on.
+  ///   - answer: the name of the button that confirms.
   ///   - then: gets the line.
   func ask(
     _ purpose: SecretField.Purpose, _ title: String, _ text: String, name: String, answer: String,
@@ -108,7 +107,7 @@ class CommandPage: Page {
     field.focus()
   }
 
-  /// The line that a command reads.
+  /// The secret and a newline, as the command reads it; nil without memory.
   private static func line(_ given: consuming SecureBytes?) -> SecureBytes? {
     guard let given, var line = try? SecureBytes(count: given.count + 1) else { return nil }
     line.write(given.bytes, at: 0)
@@ -116,7 +115,7 @@ class CommandPage: Page {
     return line
   }
 
-  /// Shows an error that stays until the next command.
+  /// Shows a command's error until the next command starts.
   func complain(_ outcome: ChildCommand.Outcome) {
     complain(outcome.status == -1 && outcome.message.isEmpty ? translated("It was stopped.") : outcome.message)
   }

@@ -28,7 +28,7 @@ final class HealthPage: CommandPage {
     }
   }
 
-  /// The result of one check, or of several.
+  /// The result of one check, or of several checks with the same fix.
   private struct Finding {
     let state: String
     let command: String
@@ -50,10 +50,10 @@ final class HealthPage: CommandPage {
       advice += other.advice.filter { !advice.contains($0) }
     }
 
-    /// The finding in words, and below it what to do.
+    /// A row with the finding, and below it the advice.
     var row: Row {
       var first = found.first ?? ""
-      // A sentence that begins with a name keeps its small letter.
+      // Only these words get a capital letter. A name, such as that of a file, keeps its small letter.
       if ["a ", "an ", "memory ", "no ", "not ", "the ", "there "].contains(where: first.hasPrefix) {
         first = first.prefix(1).uppercased() + first.dropFirst()
       }
@@ -78,7 +78,7 @@ final class HealthPage: CommandPage {
     let (row, command) = (finding.row.beginning(symbol), finding.command)
     if !command.isEmpty {
       row.adding(copyButton(command))
-      // A fix that needs root, or asks on a terminal, stays a command.
+      // The window offers no button for a fix that needs root or a terminal. The row then only shows the command.
       if let steps = Self.steps(of: command) {
         row.adding(Button(translated("_Fix…")) { [unowned self] in ask(command, steps) })
       }
@@ -86,7 +86,7 @@ final class HealthPage: CommandPage {
     wrong.append(row)
   }
 
-  /// The commands of a line, if each is the person's own, asks nothing on a terminal and needs no shell; nil otherwise.
+  /// The commands of a line; nil if one of them needs root, a terminal or a shell.
   private static func steps(of line: String) -> [[String]]? {
     let isPlain = line.unicodeScalars.allSatisfy {
       $0.isASCII && ($0.properties.isAlphabetic || " /._-@:=&0123456789".unicodeScalars.contains($0))

@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeySodium
 import LatchkeyText
 
-/// The stores of other programs: what would come, the import, and the switch to Latchkey and back.
+/// The stores of other programs: a preview of the import, the import, and the switch to Latchkey and back.
 final class MovingInPage: CommandPage {
   private let stores = Group(translated("Stores in Your Home"), translated("Nothing is changed at the old place."))
   private let report = Group(translated("Report"))
@@ -87,7 +87,7 @@ final class MovingInPage: CommandPage {
     for notice in found["notices"].list { report.append(Row(notice.sentence)) }
   }
 
-  /// - Parameter goes: the button that does it.
+  /// - Parameter goes: the name of the button that performs the switch.
   private func rehearseSwitch(_ words: [String], _ goes: String) {
     run(["switch", "--json"] + words + ["--dry-run"], saying: translated("Rehearsing…")) { [unowned self] outcome in
       guard let plan = outcome.json, let window = window() else { return complain(outcome) }

@@ -11,7 +11,7 @@ struct OtherStore {
   /// Whether its files have a password, which the window asks for.
   let hasPassword: Bool
 
-  /// Those that are there.
+  /// The stores whose files exist.
   static func found() -> [OtherStore] {
     let home = Process.environment["HOME"] ?? ""
     let all = [

@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeySodium
 import LatchkeyText
 
-/// The ways into the vault, and the commands that add or remove one.
+/// The ways into the vault, and the commands that add or remove a way.
 final class UnlockingPage: CommandPage {
   private let ways = Group(translated("These Unlock the Vault"))
   private let recovery = Group(
@@ -17,7 +17,7 @@ final class UnlockingPage: CommandPage {
   private let more = Group(
     translated("Other Ways"), translated("Each asks for your login password in a terminal."))
   private var printing: PrintedPage?
-  // The code while it is shown.
+  // The recovery code and its rows, while they are on the page.
   private var shown: (output: HeldOutput, field: SecretField, rows: [Widget])?
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
@@ -47,7 +47,8 @@ final class UnlockingPage: CommandPage {
   }
 
   override func load() {
-    // `protector list` knows what each is called, where the installed version has names.
+    // `protector list` also tells the names of the ways. If the installed `latchkey` does not know this command, `status` replaces
+    // it.
     run(["protector", "list", "--json"]) { [unowned self] outcome in
       if outcome.status == 0, let all = outcome.json { return show(all.list) }
       run(["status", "--json"]) { [unowned self] outcome in
@@ -96,7 +97,7 @@ final class UnlockingPage: CommandPage {
 
   private func show(_ output: HeldOutput) {
     hideCode()
-    // The person may be elsewhere by now, and would not see it.
+    // If the person has left the page, nobody would see the code.
     guard widget.isOnScreen, let text = try? output.line() else {
       return window()?.tell(translated("The code was not shown. Create another one.")) ?? ()
     }

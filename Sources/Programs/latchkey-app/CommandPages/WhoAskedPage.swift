@@ -2,7 +2,7 @@ import LatchkeyAdwaita
 import LatchkeyGettext
 import LatchkeyText
 
-/// The log of items that require more than an unlocked session.
+/// The access log: who read items that require more than an unlocked session.
 final class WhoAskedPage: CommandPage {
   private let entries = Group()
 

@@ -3,7 +3,7 @@ import LatchkeyItemProtection
 
 /// The classes and requirements in words.
 extension AccessibilityClass {
-  /// When it can be read, in a few words.
+  /// When items of the class can be read, in a few words.
   var when: String {
     let device = isBoundToDevice && self != .whenPasscodeSetThisDeviceOnly
     return switch self {
@@ -20,7 +20,7 @@ extension AccessibilityClass {
     }
   }
 
-  /// Its meaning, in one sentence.
+  /// The meaning of the class, in one sentence.
   var meaning: String {
     switch tier {
     case .unlocked:
@@ -41,7 +41,7 @@ enum Requirement {
     "", "user-presence", "device-passcode", "biometry-any", "biometry-current-set", "application-password",
   ]
 
-  /// Words for one; those of the command line for a combination.
+  /// Words for one requirement. A combination of requirements stays in the command line's words.
   static func words(_ require: String) -> String {
     switch require {
     case "": translated("nothing more")

@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// A secret in the clipboard, for a while.
 final class Copying {
-  /// How long it stays there.
+  /// How long a secret stays in the clipboard.
   static let seconds: UInt32 = 45
 
   private let clipboard: Clipboard
@@ -16,9 +16,9 @@ final class Copying {
     (self.clipboard, self.window) = (clipboard, window)
   }
 
-  /// Puts the secret there, and takes it away later.
+  /// Puts a secret into the clipboard, and removes the secret later.
   ///
-  /// - Returns: false without memory for a copy.
+  /// - Returns: false if there is no memory for a copy.
   func copy(_ secret: Secret) -> Bool {
     guard let bytes = secret.withBytes({ try? SecureBytes(copying: $0) }) else { return false }
     clipboard.put(secret: bytes)
@@ -27,13 +27,14 @@ final class Copying {
     return true
   }
 
-  /// Puts a text there that is no secret, such as a command.
+  /// Puts a text that is not secret, such as a command, into the clipboard.
   func copy(_ text: String) {
     end = nil
     clipboard.put(text: text)
   }
 
-  /// Takes the secret away now. Without the keyboard, the window cannot replace the desktop's own copy: ``windowIsActive()`` does.
+  /// Removes the secret from the clipboard now. A window without the keyboard cannot replace the desktop's own copy.
+  /// ``windowIsActive()`` replaces the copy later.
   func clear() {
     end = nil
     clipboard.empty()
@@ -41,10 +42,10 @@ final class Copying {
     if window()?.isActive == true { windowIsActive() }
   }
 
-  /// The window has the keyboard.
+  /// Called when the window gets the keyboard.
   func windowIsActive() { if isEmptied { clipboard.giveUp() } }
 
-  /// The window closes.
+  /// Called when the window closes.
   func windowCloses() {
     clear()
     clipboard.giveUp()

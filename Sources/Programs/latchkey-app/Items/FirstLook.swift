@@ -1,7 +1,7 @@
 /// Everything that the window shows at first, read in one go while GTK makes the window.
 struct FirstLook: Sendable {
   let collections: [ShownCollection]
-  /// The first step through the first collection; nil without one.
+  /// The first step through the first collection; nil if there is no collection.
   let step: FoundStep?
 
   init(_ link: VaultLink) throws(Problem) {

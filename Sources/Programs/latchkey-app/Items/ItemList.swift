@@ -1,8 +1,9 @@
 import LatchkeyGettext
 
-/// The items that the vault found in the chosen collections: a number for each, and what is known of those that were on the screen.
+/// The items that the vault found in the chosen collections: the number of each item, and the content of items that were on the
+/// screen.
 struct ItemList {
-  /// Up to so many items, the list is sorted by label, so all of them are read. A longer one has the newest item first.
+  /// A list of at most so many items is sorted by label, for which every item is read. A longer list has the newest item first.
   static let sortingLimit = 5000
 
   /// An item by the number of its collection in ``collections``, and its own number.
@@ -15,23 +16,23 @@ struct ItemList {
   private(set) var collections: [String] = []
   /// The items that are shown, in their order.
   private(set) var found: [Place] = []
-  /// Those that a search has found so far.
+  /// The items that the running search has found so far.
   private var coming: [Place] = []
   private var known: [Place: ShownItem] = [:]
   // Items that were read since the vault changed. Others are shown as they were until they are read again.
   private var fresh: Set<Place> = []
-  /// Whether the list without a search is short enough to be sorted. Nobody knows before all of it was found.
+  /// Whether the list without a search is short enough to be sorted. This stays false until the vault has found all items.
   private(set) var isShort = false
-  // Once it was sorted, an item that is not known yet does not bring back the former order.
+  // After the first sorting, an unread item no longer brings back the former order.
   private var wasSorted = false
 
-  /// Takes other collections.
+  /// Chooses other collections, and forgets all items.
   mutating func choose(_ collections: [String]) {
     self = ItemList()
     self.collections = collections
   }
 
-  /// Everything has to be read again.
+  /// Marks every item, so that it is read again.
   mutating func becomeStale() { fresh = [] }
 
   /// Forgets everything, with labels and attributes.
@@ -42,10 +43,10 @@ struct ItemList {
   /// The item at a position of the list; nil if it is not known yet.
   func item(at position: Int) -> ShownItem? { found.indices.contains(position) ? known[found[position]] : nil }
 
-  /// A search begins.
+  /// Begins a search.
   mutating func begin() { coming = [] }
 
-  /// Takes the numbers of items that it has found in a collection.
+  /// Takes the numbers of items that the search has found in a collection.
   mutating func take(_ numbers: [UInt64], in collection: Int) {
     coming += numbers.lazy.map { Place(collection: UInt32(collection), item: $0) }
   }
@@ -55,14 +56,14 @@ struct ItemList {
 
   /// Shows what the search has found so far.
   ///
-  /// - Parameter isWhole: whether it has come to its end, and found every item of the collections.
+  /// - Parameter isWhole: whether the search has ended and found every item of the collections.
   mutating func showComing(isWhole: Bool = false) {
     if isWhole { isShort = coming.count <= Self.sortingLimit }
     found = coming
     sort()
   }
 
-  /// The places that are read next: those at these positions, and in a short list all others.
+  /// The places that are read next: first the places at these positions, and in a short list then all others.
   mutating func nextPlaces(seen positions: [Int], limit: Int) -> [Place] {
     let wanted = positions.compactMap { found.indices.contains($0) && !fresh.contains(found[$0]) ? found[$0] : nil }
     var chosen = Array(wanted.prefix(limit))
@@ -72,7 +73,7 @@ struct ItemList {
       chosen += rest
       fresh.formUnion(rest)
     }
-    // A long list that somebody has scrolled through.
+    // After somebody has scrolled through a long list, only items on the screen stay in memory.
     if known.count > 2 * Self.sortingLimit {
       let seen = Set(positions.compactMap { found.indices.contains($0) ? found[$0] : nil })
       known = known.filter { seen.contains($0.key) }
@@ -81,7 +82,7 @@ struct ItemList {
     return chosen
   }
 
-  /// Takes what was read.
+  /// Takes items that were read.
   mutating func take(_ items: [ShownItem], of places: [Place]) {
     let byPath = Dictionary(items.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     var isOther = !wasSorted
@@ -93,7 +94,7 @@ struct ItemList {
     if isOther { sort() }
   }
 
-  /// Takes the first items that a search has found, which were read with it.
+  /// Takes the first items of a search, which were read in the same step.
   mutating func take(_ items: [ShownItem], first count: Int, of numbers: [UInt64], in collection: Int) {
     let places = numbers.prefix(count).map { Place(collection: UInt32(collection), item: $0) }
     fresh.formUnion(places)

@@ -4,7 +4,7 @@ import LatchkeyItemProtection
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// One item: what it is, its secret when a person asks for it, and its former states.
+/// The page of one item: its label and attributes, its secret if the person asks for it, and its former states.
 final class ItemPage: Page {
   let title = translated("Item")
   var widget: Widget { area }
@@ -27,13 +27,13 @@ final class ItemPage: Page {
   private var fieldRow: Widget?
   private var item: ShownItem?
   private var state = ""
-  // A secret that was asked for before the last lock is dropped.
+  // Counts locks: an answer with a secret is dropped if a lock came after the question.
   private var locks = 0
   private let reader: VaultThread
   private let asker: VaultThread
   private let window: () -> Window?
   private let copying: Copying
-  /// Called when the item is gone.
+  /// Called when the item does not exist any more.
   var onGone: () -> Void = {}
 
   init(_ reader: VaultThread, _ asker: VaultThread, _ copying: Copying, _ window: @escaping () -> Window?) {
@@ -173,7 +173,7 @@ final class ItemPage: Page {
       guard let self else { return }
       showButton.isEnabled = true
       copyButton.isEnabled = true
-      // The person may be elsewhere by now.
+      // The person may have left the page, or a lock may have come meanwhile.
       guard item?.path == path, area.isOnScreen, locks == before else { return }
       switch result {
       case .success(let secret): then(secret.value)
@@ -238,7 +238,7 @@ final class ItemPage: Page {
         item = nil
         onGone()
       case .failure(let problem):
-        // The person may look at another item by now.
+        // The page may show another item by now.
         if item?.path == path { complain(problem) } else { window()?.tell(problem) }
       }
     }

@@ -15,12 +15,12 @@ final class ItemPastGroup {
   }
   private var item: ShownItem?
   private var command: ChildCommand?
-  // A search that was begun later, or for another item, has a higher number.
+  // Grows with each search and each item, so that the group can drop the result of an older search.
   private var turn = 0
-  // Whether items are brought back. Nobody ends that by leaving.
+  // Whether a command is bringing items back. The command goes on if the person leaves the page.
   private var isEarnest = false
 
-  /// How many generations are compared with the present.
+  /// How many generations are compared with the present item.
   private static let limit = 8
 
   init(_ window: @escaping () -> Window?) {
@@ -47,7 +47,7 @@ final class ItemPastGroup {
     widget.append(Row(text).adding(look))
   }
 
-  /// Runs a command for bringing back. The group's buttons rest while one is in earnest.
+  /// Runs a command that brings items back, or rehearses that. The group's buttons are disabled while a command changes something.
   private func run(
     _ words: [String], _ isEarnest: Bool, _ then: @escaping (ChildCommand.Outcome) -> Void
   ) {

@@ -1,7 +1,7 @@
 import LatchkeyAdwaita
 import LatchkeyGettext
 
-/// The list of items, with the search. The vault finds items step by step, and the page reads those that are on the screen.
+/// The list of items, with the search. The vault finds items step by step, and the page reads the items that are on the screen.
 final class ItemsPage: Page {
   let title = PageName.items.title
   var widget: Widget { box }
@@ -20,11 +20,11 @@ final class ItemsPage: Page {
   private var isReading = false
   private var isLoaded = false
   private var isReloadWanted = false
-  // Whether rows of the search that runs are on the screen.
+  // Whether the screen already shows rows of the running search.
   private var isShowing = false
   private var unread = 0
   private var turn: Timer?
-  // Answers to questions from before the last search are dropped.
+  // Grows with each search: the page drops answers that belong to an earlier search.
   private var epoch = 0
   /// Called with the item that a person chose.
   var onOpen: (ShownItem) -> Void = { _ in }
@@ -46,7 +46,7 @@ final class ItemsPage: Page {
 
   func appear() { field.focus() }
 
-  /// Goes to the search.
+  /// Puts the keyboard into the search field.
   func focusSearch() { field.focus() }
 
   func takeKeys(of window: Window) { field.takeKeys(of: window) }
@@ -60,7 +60,7 @@ final class ItemsPage: Page {
     find(keepsRows: false)
   }
 
-  /// Shows the items that were read before the window was there.
+  /// Shows the items that were read before the window existed.
   func show(_ look: FirstLook) {
     guard list.collections.isEmpty, words.isEmpty, let step = look.step else {
       return show(look.collections.map(\.path))
@@ -80,7 +80,7 @@ final class ItemsPage: Page {
     reload()
   }
 
-  /// Reads the items again, soon: many may come one after the other.
+  /// Reads the items again after a short delay, because changes often come one after the other.
   func itemsChanged() {
     isReloadWanted = true
     guard turn == nil else { return }
@@ -100,7 +100,7 @@ final class ItemsPage: Page {
     find(keepsRows: false)
   }
 
-  // After a search, until the first rows were drawn.
+  // Whether a search has just ended and only its first rows are drawn.
   private var isBrief = false
   private var rest: Timer?
 
@@ -116,9 +116,9 @@ final class ItemsPage: Page {
 
   // MARK: Finding
 
-  /// Begins a search, which ends the one before.
+  /// Begins a search, and ends the earlier one.
   ///
-  /// - Parameter keepsRows: whether the rows stay as they are until it has come to its end.
+  /// - Parameter keepsRows: whether the present rows stay until the search ends.
   private func find(keepsRows: Bool) {
     begin(keepsRows: keepsRows)
     guard !list.collections.isEmpty else { return showCount() }
@@ -136,7 +136,7 @@ final class ItemsPage: Page {
 
   private func step(_ asked: Int, collection: Int, from next: UInt64, _ keepsRows: Bool) {
     let (path, words) = (list.collections[collection], words)
-    // A short list is known.
+    // The page already has the labels of a short list.
     let isDescribed = collection == 0 && next == 0 && !keepsRows && !(isLoaded && list.isShort)
     vault.perform({ link throws(Problem) in
       try FoundStep(link, path, words, from: next, isDescribed: isDescribed)
@@ -167,7 +167,7 @@ final class ItemsPage: Page {
     }
   }
 
-  /// Has the vault look at every item before somebody searches.
+  /// Has the vault decrypt every label now, so that the next search is fast.
   private func warm(_ asked: Int, collection: Int, from next: UInt64) {
     guard collection < list.collections.count else { return }
     let path = list.collections[collection]
@@ -244,7 +244,7 @@ final class ItemsPage: Page {
       ItemPage.whyLocked(item, state) ?? translated("readable now"))
   }
 
-  // Rows come one after the other while a person scrolls.
+  // While a person scrolls, GTK asks for rows one by one. The timer reads several of them at once.
   private var wanted: Timer?
 
   private func wantMore() {

@@ -15,7 +15,7 @@ struct ShownItem: Sendable, Equatable {
 
   init(path: String) { self.path = path }
 
-  /// The properties of every interface that it has.
+  /// Reads the properties of all interfaces of the item.
   init(path: String, from message: Message) throws(BusError) {
     self.init(path: path)
     var item = self
@@ -34,15 +34,15 @@ struct ShownItem: Sendable, Equatable {
     self = item
   }
 
-  /// Its place, in the words of the command line.
+  /// The place of the item, as the command line writes it.
   var place: String { path.split(separator: "/").suffix(2).joined(separator: "/") }
-  /// The label for a person.
+  /// The label, safe to show.
   var title: String {
     let shown = ShownText.name(label)
     return shown.isEmpty ? translated("(no label, or it cannot be read now)") : shown
   }
 
-  /// The program that stored it, as far as its attributes tell.
+  /// The program that stored the item, if the attributes name one.
   var program: String {
     for name in ["application", "app_id", "server", "service", "xdg:schema"] {
       if let value = attributes[name], !value.isEmpty { return ShownText.name(value) }
@@ -50,10 +50,10 @@ struct ShownItem: Sendable, Equatable {
     return ""
   }
 
-  /// The class; nil for one that this version does not know.
+  /// The class; nil if this version does not know the class.
   var accessibility: AccessibilityClass? { AccessibilityClass(name: accessible) }
 
-  /// The words of a search, as many as the vault takes.
+  /// The words of a search, no more than the vault accepts.
   static func searchWords(_ text: String) -> [String] {
     var rest = 1024
     return text.split(separator: " ").prefix(32).map(String.init).filter { word in

@@ -11,7 +11,7 @@ import LatchkeySystemd
 enum VaultNews: Sendable {
   /// "sealed", "unlocked" or "locked".
   case state(String)
-  /// The connection is gone, or there is none.
+  /// The connection has ended, or could not be made.
   case gone(Problem)
   /// Items came, went or changed.
   case items
@@ -19,7 +19,7 @@ enum VaultNews: Sendable {
   case collections
 }
 
-/// A thread's connection to the vault, as every client has one. Each call waits for its answer.
+/// One thread's connection to the vault, the same as any client's. Each call waits for its answer.
 final class VaultLink {
   private var connection: ServiceConnection?
   private var channel: SecretChannel?
@@ -33,13 +33,13 @@ final class VaultLink {
   private static let root = ServiceConnection.root
 
   /// - Parameters:
-  ///   - ear: readable when there is work for the thread.
-  ///   - listener: gets the news; nil for a thread that only works.
+  ///   - ear: a descriptor that becomes readable when there is work for the thread.
+  ///   - listener: gets the news of the vault; nil for a thread that needs no news.
   init(ear: Int32, listener: (@Sendable (VaultNews) -> Void)?) { (self.ear, self.listener) = (ear, listener) }
 
   // MARK: The connection
 
-  /// The connection; a new one if there is none, or its vault is gone.
+  /// The connection. If there is none, or the daemon has ended, this makes a new one.
   private func connected() throws(Problem) -> ServiceConnection {
     if let connection, !connection.isLost, !isGone { return connection }
     disconnect()
@@ -51,7 +51,8 @@ final class VaultLink {
       if listener != nil { slots += try watches(of: new) }
       bell = try new.loop.addIO(fd: ear, events: .readable) { [unowned self] _ in
         hasRung = true
-        // The pipe stays readable until the thread takes the work. A call that waits meanwhile must not wake up again and again.
+        // The pipe stays readable until the thread takes the work. Without this pause, a call that waits meanwhile would wake up
+        // again and again.
         bell?.pause()
       }
     } catch { throw Problem(error.description) }
@@ -79,7 +80,7 @@ final class VaultLink {
     ]
   }
 
-  /// Waits until there is work, and meanwhile hears the news.
+  /// Waits until there is work, and meanwhile passes on news of the vault.
   func rest() {
     hasRung = false
     bell?.resume()
@@ -92,7 +93,7 @@ final class VaultLink {
       guard isGone else { return }
       disconnect()
       listener?(.gone(Problem(.disconnected(""))))
-      // The service manager needs a moment to notice its end.
+      // The service manager needs a moment to notice the daemon's end.
       sleep(1000)
     } catch {
       listener?(.gone(error))
@@ -115,7 +116,7 @@ final class VaultLink {
     }
   }
 
-  /// Words for a failed call. A vault that does not answer gets a new connection.
+  /// The failed call in words. If the daemon did not answer, the next call makes a new connection.
   private func problem(_ error: BusError) -> Problem {
     if error.isStandard("NoReply") { isGone = true }
     return Problem(error)
@@ -136,11 +137,11 @@ final class VaultLink {
     try get("Collections", .paths, of: Self.root, on: ServiceConnection.service)
   }
 
-  /// Every collection, without that of the session where it is empty.
+  /// Every collection. The session's collection is left out if it is empty.
   func collections() throws(Problem) -> [ShownCollection] {
     var found: [ShownCollection] = []
     for path in try collectionPaths() {
-      // Not all properties: one of them is the list of all items.
+      // This reads two properties only, because another property is the list of all items.
       let label = try get("Label", .text, of: path, on: ServiceConnection.collection)
       let isLocked = try get("Locked", .flag, of: path, on: ServiceConnection.collection)
       if path.hasSuffix("/session"), try search(path, [], from: 0, limit: 1).items.isEmpty { continue }
@@ -153,14 +154,14 @@ final class VaultLink {
   struct FoundPage: Sendable {
     /// Numbers, the newest first.
     let items: [UInt64]
-    /// Where the next step goes on; 0 at the end.
+    /// The number from which the next step goes on; 0 at the end.
     let next: UInt64
     /// How many items have labels that cannot be read now.
     let unread: Int
   }
 
-  /// A step of a search for words in a collection. Without words it finds all items, and with a limit of 0 none: the vault then
-  /// looks at its items for later searches.
+  /// One step of a search for words in a collection. Without words the step finds all items. With a limit of 0 it finds none, but
+  /// the vault prepares its items for later searches.
   func search(_ path: String, _ words: [String], from: UInt64, limit: UInt32) throws(Problem) -> FoundPage {
     try call(path, ServiceConnection.ownCollection, "Search") {
       $0.appendStrings(words)
@@ -172,7 +173,7 @@ final class VaultLink {
     }
   }
 
-  /// Everything but the secrets of some items. Those that are gone are left out.
+  /// Some items, without their secrets. Items that no longer exist are left out.
   func describe(_ paths: [String]) throws(Problem) -> [ShownItem] {
     let connection = try connected()
     var found: [ShownItem] = []
@@ -194,7 +195,7 @@ final class VaultLink {
       try connection.serve { answers == paths.count || isGone }
     } catch { throw problem(error) }
     if isGone { throw Problem(.disconnected("")) }
-    // One damaged item hides no other.
+    // One damaged item must not hide the others.
     if let failure, found.isEmpty { throw problem(failure) }
     return found
   }
@@ -215,7 +216,7 @@ final class VaultLink {
 
   // MARK: With a person
 
-  /// Reads a secret, and has a person asked where the item needs that.
+  /// Reads a secret. If the item requires it, the vault asks the person first.
   func secret(of path: String) throws(Problem) -> Secret {
     do throws(BusError) { return try readSecret(of: path) } catch {
       guard error.isLocked else { throw problem(error) }
@@ -255,9 +256,9 @@ final class VaultLink {
     }
   }
 
-  /// Has the vault unlock objects.
+  /// Has the vault unlock items or collections.
   ///
-  /// - Returns: how its prompt ended; nil if nobody had to be asked.
+  /// - Returns: how the vault's prompt ended; nil if no prompt was needed.
   @discardableResult
   func unlock(_ paths: [String]) throws(Problem) -> PromptOutcome? {
     let prompt = try call(Self.root, ServiceConnection.service, "Unlock") {

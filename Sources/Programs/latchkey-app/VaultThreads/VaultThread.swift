@@ -2,12 +2,12 @@ import Glibc
 import LatchkeyPosix
 import Synchronization
 
-/// A thread with a connection to the vault, so that nothing that the vault does makes the window wait. Work is done in the order
-/// in which it came.
+/// A thread with its own connection to the vault, so that the window never waits for the vault. The thread does its work in the
+/// order in which the work came.
 final class VaultThread: Sendable {
   private typealias Job = @Sendable (VaultLink) -> Void
 
-  /// The work that waits, and the two ends of a pipe that wakes the thread.
+  /// The waiting work, and the two ends of a pipe that wakes the thread.
   private final class Desk: Sendable {
     let jobs = Mutex<[Job]>([])
     let (ear, bell): (Int32, Int32)
@@ -38,9 +38,9 @@ final class VaultThread: Sendable {
   private let desk = Desk()
   private let thread = Mutex(Handed<SideThread?>(value: nil))
 
-  /// Starts it. Work that came before waits until then.
+  /// Starts the thread. Earlier work has waited for this.
   ///
-  /// - Parameter listener: gets the news of the vault; nil for a thread that connects only for work.
+  /// - Parameter listener: gets the news of the vault; nil if the thread needs a connection only for work.
   func start(listener: OnMainThread<VaultNews>? = nil) {
     let desk = desk
     let body: @Sendable (Int32) -> Void = { _ in VaultThread.work(at: desk, listener) }
@@ -58,7 +58,7 @@ final class VaultThread: Sendable {
     }
   }
 
-  /// Does `work` on the thread, and then `then` on the window's.
+  /// Calls `work` on this thread, and then `then` on the window's thread.
   func perform<Value: Sendable>(
     _ work: @escaping @Sendable (VaultLink) throws(Problem) -> Value, then: @escaping (Result<Value, Problem>) -> Void
   ) {

@@ -4,7 +4,7 @@ import Glibc
 struct WakingPipe {
   let (reading, writing): (Int32, Int32)
 
-  /// Nil without descriptors.
+  /// Nil if the process has no free descriptors.
   init?() {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
@@ -12,7 +12,7 @@ struct WakingPipe {
     (reading, writing) = (ends[0], ends[1])
   }
 
-  /// Neither end waits from now on.
+  /// Makes reads and writes at both ends return at once.
   func neverWait() {
     for end in [reading, writing] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
   }

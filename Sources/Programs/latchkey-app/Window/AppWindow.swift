@@ -5,7 +5,7 @@ import LatchkeyPosix
 
 /// The window: collections and pages at the side, the state of the vault at the top, and the chosen page.
 final class AppWindow {
-  /// Where a row at the side leads.
+  /// The place to which a row at the side leads.
   private enum Destination: Equatable {
     case all
     case collection(String)
@@ -27,7 +27,7 @@ final class AppWindow {
   private let commands = VaultThread()
 
   private let items: ItemsPage
-  // Made when somebody goes there: the window is on the screen sooner without them.
+  // These pages are made when somebody first opens them, so that the window appears sooner.
   private var item: ItemPage?
   private var pages: [PageName: any Page] = [:]
   private let copying: Copying
@@ -39,9 +39,10 @@ final class AppWindow {
 
   init(of application: Application) throws(PosixError) {
     self.application = application
-    // Before the first label is read. The rest of forbidInspection comes after the toolkit's start.
+    // No label may be in memory before core dumps are forbidden. The rest of forbidInspection follows after the toolkit's start.
     try Process.forbidCoreDumps()
-    // The vault is read while GTK makes the window. Nothing is heard before the window is complete: this thread hears it later.
+    // Another thread reads the vault while GTK makes the window. This thread handles the results later, when the window is
+    // complete.
     reader.start(listener: OnMainThread { [holder] in holder.hear($0) })
     reader.perform({ link throws(Problem) in try FirstLook(link) }) { [holder] in holder.look($0) }
     copying = Copying(Clipboard(of: sidebar), holder.lookUp)
@@ -61,7 +62,7 @@ final class AppWindow {
     holder.window = window
     connect(window)
     fillSidebar()
-    // Only now: the toolkit has read the desktop's settings by a service that wants to look at this process.
+    // This must wait until the toolkit has read the desktop's settings. The service of these settings has to look at this process.
     try Process.forbidInspection()
     holder.hear = { [unowned self] in hear($0) }
     holder.look = { [unowned self] in if case .success(let look) = $0 { begin(with: look) } }
@@ -69,7 +70,7 @@ final class AppWindow {
     commands.start()
   }
 
-  /// The window for the parts that are made before it, and the ends of what was begun before it.
+  /// Gives the window to parts that are made before it. Also has the handlers for work that began before the window existed.
   private final class WindowHolder {
     var window: Window?
     var lookUp: () -> Window? { { self.window } }
@@ -100,7 +101,7 @@ final class AppWindow {
     }
     application.add(action: "refresh", keys: "F5", "<Control>r") { [unowned self] in current.reload() }
     application.add(action: "quit", keys: "<Control>q") { [unowned self] in self.window?.close() }
-    // A secret does not stay in the clipboard without the program that takes it away.
+    // This program removes the secret from the clipboard after a while, so it must not end and leave the secret there.
     window.onClose { [unowned self] in takeSecretsAway() }
     application.onSignal { [unowned self] in
       takeSecretsAway()
@@ -116,13 +117,13 @@ final class AppWindow {
 
   private var isCollection: Bool { if case .collection = destination { true } else { false } }
 
-  /// Shows the window, with a page.
+  /// Shows the window, and a page if one is given.
   func present(_ page: PageName?) {
     if let page {
       go(to: page == .items ? .all : .page(page))
     } else if header.isUntitled {
       go(to: .all)
-      // A narrow window begins with the list of what there is.
+      // A narrow window begins with the list of pages and collections.
       panes.showSide()
     }
     window?.present()
@@ -258,7 +259,7 @@ final class AppWindow {
 
   /// Takes the collections.
   ///
-  /// - Returns: whether they are others than before.
+  /// - Returns: whether the collections are different from before.
   private func take(_ found: [ShownCollection]) -> Bool {
     guard found != collections else { return false }
     collections = found
@@ -267,7 +268,7 @@ final class AppWindow {
     return true
   }
 
-  /// Shows the first items as soon as the window is there.
+  /// Shows the first items as soon as the window exists.
   private func begin(with look: FirstLook) {
     if take(look.collections), destination == .all { items.show(look) }
   }

@@ -3,16 +3,16 @@ import LatchkeyControl
 
 /// A page of the window.
 protocol Page: AnyObject {
-  /// Its title, for the bar at the top.
+  /// The title, for the bar at the top.
   var title: String { get }
   var widget: Widget { get }
-  /// The person opened the page.
+  /// Called when the person opens the page.
   func appear()
-  /// The person wants the page read again.
+  /// Called when the person wants the page read again.
   func reload()
-  /// A person leaves it.
+  /// Called when the person leaves the page.
   func leave()
-  /// The vault is in another state: "sealed", "unlocked" or "locked".
+  /// Called when the vault has changed its state. The new state is "sealed", "unlocked" or "locked".
   func vaultChanged(_ state: String)
 }
 

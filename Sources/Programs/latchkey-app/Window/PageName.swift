@@ -21,7 +21,7 @@ enum PageName: String, CaseIterable {
     }
   }
 
-  /// The symbol at the side.
+  /// The symbol of the page's row at the side.
   var symbol: String {
     switch self {
     case .items: "view-grid-symbolic"

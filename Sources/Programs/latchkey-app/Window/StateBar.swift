@@ -3,7 +3,7 @@ import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyReasons
 
-/// The state of the vault at the top of the window, and what changes it.
+/// The state of the vault at the top of the window, and the buttons that lock and unlock it.
 final class StateBar {
   let widget: Box
   private let symbol = Symbol("channel-insecure-symbolic")
@@ -16,7 +16,7 @@ final class StateBar {
   /// Called when the person presses a button.
   var onLock: () -> Void = {}
   var onUnlock: () -> Void = {}
-  /// Called when the person wants the page that says more.
+  /// Called with a page when the person asks for help.
   var onHelp: (PageName) -> Void = { _ in }
 
   init() {
@@ -33,7 +33,7 @@ final class StateBar {
     unlock.onPress { [unowned self] in onUnlock() }
   }
 
-  /// Shows a state: "sealed", "unlocked" or "locked", and why, as far as that is known.
+  /// Shows a state ("sealed", "unlocked" or "locked"), and the reason if it is known.
   func show(_ state: String, _ status: Status?) {
     let reasons = (status?.lockReasons ?? []).map { reason in
       reason == .session(.command) ? translated("by Lock Now, or by 'latchkey lock'") : reason.phrase.translated
@@ -53,13 +53,13 @@ final class StateBar {
     }
     let isUnlocked = state == "unlocked"
     lock.isVisible = isUnlocked && !(status?.passwordless ?? false)
-    // Behind a locker nobody can be asked; the person sees no window either.
+    // The button also shows behind a screen locker, where nobody can be asked. But then the person does not see the window either.
     unlock.isVisible = !isUnlocked
-    // A login should have unlocked it.
+    // The login should have unlocked a sealed vault, so the Health page may know why it did not.
     offer(state == "sealed" ? .health : nil)
   }
 
-  /// Shows that there is no vault to ask.
+  /// Shows that the daemon does not answer.
   func show(_ problem: Problem) {
     say("dialog-warning-symbolic", translated("No Answer"), problem.text)
     lock.isVisible = false

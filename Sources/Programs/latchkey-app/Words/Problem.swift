@@ -55,12 +55,12 @@ struct Problem: Error, Equatable {
 }
 
 extension Window {
-  /// Shows a failure for some seconds, with a button that leads to the page that helps.
+  /// Shows a failure for some seconds, with a button for the page that helps.
   func tell(_ problem: Problem) { tell(problem.text, problem.page) }
 
   /// Shows a text for some seconds, with a button that leads to a page.
   func tell(_ text: String, _ page: PageName?) {
-    // Each page is an action of the program.
+    // The application has an action for each page, so the button can open it by name.
     tell(text, button: page.map { ($0.title, "app.\($0.rawValue)") })
   }
 }

@@ -1,13 +1,14 @@
 import LatchkeyText
 
-/// Text that other programs chose, such as labels and attributes, made safe to show. A window shows some of it as it is: a label of
-/// a hundred lines would push everything else away, and one that turns the direction of writing would look like another one.
+/// Text that other programs chose, such as labels and attributes, made safe to show. Unchanged, a label of a hundred lines would
+/// push everything else away. A label that turns the direction of writing would look like another label.
 enum ShownText {
-  /// How many characters (Unicode scalars) are shown of a name.
+  /// The window shows so many characters (Unicode scalars) of a name at most.
   static let nameLimit = 200
-  /// How many are shown of a sentence.
+  /// The window shows so many characters of a sentence at most.
   static let sentenceLimit = 1000
-  /// How many marks one character may carry. Marks are drawn above and below each other, and many of them cover the lines around.
+  /// How many marks one character may carry. Marks are drawn above and below each other, so many of them would cover the lines
+  /// around.
   private static let markLimit = 2
 
   /// A name, such as a label, in one line.
@@ -28,9 +29,9 @@ enum ShownText {
   }
 
   private static func line(_ text: String, limit: Int) -> String {
-    // Almost every text is such a one, and a list has many.
+    // Almost every text is short and plain, and a long list has many texts.
     if text.utf8.count <= limit, text.utf8.allSatisfy({ 0x20..<0x7f ~= $0 }) { return text }
-    // An array, as counting the scalars of a string goes through all of them.
+    // An array knows its count. A string would go through all its scalars to count them.
     var line: [Unicode.Scalar] = []
     var marks = 0
     for scalar in text.unicodeScalars {
@@ -44,10 +45,10 @@ enum ShownText {
           line.append(" ")
           marks = 0
         }
-      // The joiners are part of words. The others are not shown, and change the text around them.
+      // The two joiners are part of words. Other format characters are invisible and change the text around them.
       case .format: if scalar.value == 0x200C || scalar.value == 0x200D { line.append(scalar) }
       case .surrogate, .privateUse, .unassigned: continue
-      // At the start they would be drawn over the text before the name.
+      // Marks at the start of a name would be drawn over the text before it.
       case .nonspacingMark, .enclosingMark:
         guard !line.isEmpty, marks < markLimit else { continue }
         marks += 1
@@ -63,8 +64,8 @@ enum ShownText {
 }
 
 extension JSONValue {
-  /// The text of a name, to be shown.
+  /// A name, safe to show.
   var name: String { ShownText.name(string) }
-  /// The text of a sentence, to be shown.
+  /// A sentence, safe to show.
   var sentence: String { ShownText.sentence(string) }
 }
