@@ -2,7 +2,7 @@
 #include <adwaita.h>
 #include <glib-unix.h>
 
-/* Swift imports neither variadic functions nor macros with arguments: these stand in for them. */
+/* Swift imports neither variadic functions nor macros with arguments. These functions replace them. */
 
 static inline GType latchkey_object_type(void) { return G_TYPE_OBJECT; }
 

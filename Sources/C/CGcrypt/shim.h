@@ -15,14 +15,15 @@ static inline void latchkey_gcry_suspend_secmem_warning(void) {
   gcry_control(GCRYCTL_SUSPEND_SECMEM_WARN);
 }
 
-// Secret memory that libgcrypt does not lock itself: it would lock all of it at once, used or not, and so keep it in RAM.
+// Makes secret memory that libgcrypt does not lock itself. libgcrypt would lock all pages at once, and so keep unused pages in RAM
+// too.
 static inline void latchkey_gcry_init_secmem(unsigned int size) {
   gcry_control(GCRYCTL_DISABLE_LOCKED_SECMEM);
   gcry_control(GCRYCTL_INIT_SECMEM, size, 0);
 }
 
-// Locks that memory, each page as soon as it is used. libgcrypt does not tell the address of the memory. It only answers whether
-// an address is secure. The first allocation lies in the first page.
+// Locks the secret memory, each page at its first use. libgcrypt does not tell the address of its secret memory, but it answers
+// whether an address is in it. The first allocation is in the first page.
 static inline int latchkey_gcry_lock_secmem(void *first, size_t size) {
   char *begin = (char *)((unsigned long)first & ~((unsigned long)sysconf(_SC_PAGESIZE) - 1));
   if (!gcry_is_secure(begin) || !gcry_is_secure(begin + size - 1)) return -1;
@@ -35,19 +36,20 @@ static inline gcry_error_t latchkey_gcry_finish_initialization(void) {
   return gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
 }
 
-// Erases all of the secret memory, and gives it back to the kernel. It takes no lock and allocates nothing: GnuPG calls it in
-// its handlers of signals. A library that was not started holds no secrets. Asking it would start it, and that reads files.
+// Erases all of the secret memory, and gives it back to the kernel. libgcrypt's call takes no lock and allocates nothing, so it may
+// run in a signal handler, as in GnuPG. If libgcrypt was not started, it holds no secrets. Calling it then would start it, and that
+// reads files.
 static inline void latchkey_gcry_end_secmem(void) {
   if (latchkey_gcry_initialized()) gcry_control(GCRYCTL_TERM_SECMEM);
 }
 
-// The compiler does not remove this, whatever happens to the memory next.
+// Erases memory. The compiler does not remove this call, even if nobody reads the memory again.
 static inline void latchkey_gcry_erase(void *bytes, size_t count) {
   explicit_bzero(bytes, count);
 }
 
-// Keys and signatures as S-expressions: gcry_sexp_build() takes a variable number of arguments. Numbers are unsigned, big-endian.
-// A number in secure memory makes an expression in secure memory.
+// Keys and signatures as S-expressions. Swift cannot call gcry_sexp_build(), which takes a variable number of arguments. Numbers
+// are unsigned and big-endian. If a number is in secure memory, so is the expression.
 typedef struct { const void *bytes; int count; } latchkey_number;
 
 static inline gcry_error_t latchkey_gcry_rsa_private(
@@ -71,7 +73,7 @@ static inline gcry_error_t latchkey_gcry_ecdsa_public(gcry_sexp_t *out, const ch
   return gcry_sexp_build(out, 0, "(public-key (ecc (curve %s) (q %b)))", curve, q.count, q.bytes);
 }
 
-// A digest to be signed: for RSA by PKCS #1 version 1.5, for ECDSA with a nonce that RFC 6979 makes of key and digest.
+// A digest to be signed. RSA uses PKCS #1 version 1.5. ECDSA uses a nonce that is derived from key and digest (RFC 6979).
 static inline gcry_error_t latchkey_gcry_rsa_digest(gcry_sexp_t *out, const char *hash, latchkey_number digest) {
   return gcry_sexp_build(out, 0, "(data (flags pkcs1) (hash %s %b))", hash, digest.count, digest.bytes);
 }

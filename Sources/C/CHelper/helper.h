@@ -1,16 +1,16 @@
 // The protocol between latchkey-derive ("the helper") and the programs that start it: pam_latchkey.so and latchkey.
 // docs/developer/protocols.md describes it.
 //
-// This header, with request.h beside it, is the only place that has the protocol's numbers. The module (Embedded Swift) and the
-// programs import it: a `switch` does not compile, or warns, until it has every case. The tests read the lists themselves: an
-// entry stands on a line of its own, and nothing else begins with `entry(`.
+// This header, with request.h beside it, is the only place with the protocol's numbers. The module (Embedded Swift) and the
+// programs import it. A `switch` that lacks a case does not compile, or causes a warning. The tests read the lists in this file. So
+// each entry needs its own line, and nothing else may begin with `entry(`.
 //
-// Results and fields are open enums. A `switch` over a closed enum of C traps at an unknown number, and nothing in the module
-// may trap. A `switch` over an open enum has an `@unknown default`.
+// Results and fields are open enums. A `switch` over a closed C enum traps at an unknown number, and the module must never trap. A
+// `switch` over an open enum needs an `@unknown default`.
 //
-// A byte from another process becomes an enum only after helper_has_operation or helper_has_result accepted it: the
-// `init(rawValue:)` of an imported enum accepts any number.
-// SwiftPM does not see that this file changed: run `make clean` before the next build.
+// A byte from another process becomes an enum only after helper_has_operation or helper_has_result has accepted it, because the
+// `init(rawValue:)` of an imported enum accepts any number. SwiftPM does not see that this file changed: run `make clean` before
+// the next build.
 #pragma once
 
 #include <stdbool.h>
@@ -20,12 +20,12 @@
 #include "request.h"
 
 #define HELPER_VERSION 3
-// A request begins with version, operation, flags, and the moment at which its secrets were given (8 bytes).
+// A request begins with its version, operation and flags, and the moment at which the person gave its secrets (8 bytes).
 #define HELPER_HEAD_SIZE 11
 // The largest request without its length, and the longest password, in bytes.
 #define HELPER_REQUEST_LIMIT 16384
 #define HELPER_TOKEN_LIMIT 4096
-// A caller sends this byte when it waits no longer.
+// A caller sends this byte when it stops waiting for the helper.
 #define HELPER_GO_ON 1
 
 // The requests of a caller.
@@ -88,7 +88,7 @@
   entry(Anywhere, 4) /* a recovery code may be written to something else than a terminal */ \
   entry(Beside, 8)   /* the keys may come while the session starts */
 
-// The texts of a request, in this order; then the token, and for some operations a second secret.
+// The texts of a request, in this order. The token follows, and in some operations a second secret.
 #define HELPER_FIELDS(entry)                                                            \
   entry(User, 0)       /* PAM_USER */                                                   \
   entry(Service, 1)    /* PAM_SERVICE */                                                \
@@ -101,10 +101,10 @@
   entry(Services, 8)   /* in place of /etc/latchkey/services */                         \
   entry(Device, 9)     /* in place of the device key service's socket */
 
-// PAM services that the module leaves alone in every entry point, whatever stack it was put into, and that never create or unlock
-// a vault. The first services run without a person. `systemd-user` even runs inside another service's open_session, while that
-// user's manager is still starting. The other services change the user within a session that has its own login, or only ask for a
-// right. None of these services begins a session, and none may lift a lock.
+// For these PAM services the module does nothing, in every entry point and every stack. They never create or unlock a vault. The
+// first four run without a person. `systemd-user` even runs inside another service's open_session, while that user's manager is
+// still starting. The other services change the user within a session that has its own login, or only ask for a right. None of
+// these services begins a session, and none may end a lock.
 #define HELPER_EXCLUDED_SERVICES(entry) \
   entry("systemd-user")                 \
   entry("cron")                         \
@@ -126,9 +126,9 @@
   entry("chfn")                         \
   entry("chsh")
 
-// PAM services of screen lockers at which a finger may be asked for: they let a person back in who is logged in already, at this
-// screen. No other service may, whatever its line says. sudo or sshd would let somebody else in with a touch that was meant for
-// the locker. gdm-password is not among them, because gdm asks by gdm-fingerprint at the same time.
+// PAM services of screen lockers that may ask for a finger. They let a person back in who is already logged in at this screen. No
+// other service may ask for a finger, whatever its PAM line says. sudo or sshd would let somebody else in with a touch that was
+// meant for the locker. gdm-password is not in the list, because gdm runs gdm-fingerprint at the same time.
 #define HELPER_FINGER_SERVICES(entry) \
   entry("gdm-fingerprint")            \
   entry("kde-fingerprint")            \

@@ -1,8 +1,9 @@
 // How a request comes to latchkey-derive.
 //
-// A request has a password in it, and the kernel frees the buffers of a socket without clearing them. So a request goes through
-// no socket. Caller and helper share memory: a file without a name (memfd_create). The caller writes its request there, and the
-// helper reads and overwrites the request at once. That needs no cipher, which has no place in login programs.
+// A request has a password in it, and the kernel frees the buffers of a socket without clearing them. So a request must not go
+// through a socket. Caller and helper share memory instead: a file without a name (memfd_create). The caller writes its request
+// there, and the helper reads and overwrites the request at once. This needs no encryption, so login programs need no crypto
+// library.
 #pragma once
 
 #include <errno.h>
@@ -14,16 +15,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The size of the memory that a request lies in: whole pages, with room for a length and the largest request.
+// The size of the shared memory: whole pages, with room for a length and the largest request.
 #define HELPER_MEMORY_SIZE 20480
 // The first packet of a caller, with the descriptor of the memory that has its request.
 #define HELPER_REQUEST 2
 
 int memfd_create(const char *, unsigned int);  // The header defines it only with _GNU_SOURCE, which the programs cannot set.
 
-/// Gives a file its size and its pages. 0, or an error number. This must raise no signal, as it runs in login programs. A file
-/// above the caller's RLIMIT_FSIZE would raise SIGXFSZ. A page that the kernel allocates only at the first write could raise
-/// SIGBUS.
+/// Gives a file its size and its pages. Returns 0, or an error number. This function must raise no signal, because it runs in login
+/// programs. A file above the caller's RLIMIT_FSIZE would raise SIGXFSZ. A page that the kernel allocates only at the first write
+/// could raise SIGBUS.
 static inline int helper_allocate(int file) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return errno;
@@ -35,7 +36,7 @@ static inline int helper_allocate(int file) {
   return error;
 }
 
-/// A new file of HELPER_MEMORY_SIZE zero bytes, close-on-exec. Its descriptor, or -1 with errno.
+/// A new file of HELPER_MEMORY_SIZE zero bytes, close-on-exec. Returns its descriptor, or -1 with errno.
 static inline int helper_make_memory(void) {
   enum { close_on_exec = 1, never_executable = 8 };  // Kernels before 6.3 do not know the second flag.
   static const char name[] = "latchkey-request";
@@ -49,7 +50,8 @@ static inline int helper_make_memory(void) {
   return -1;
 }
 
-/// The file's bytes, not swapped if the limit allows, and in no core dump. Or NULL with errno.
+/// Maps the file's bytes into memory. They are in no core dump, and are not swapped if the limit of locked memory allows it.
+/// Returns NULL with errno on failure.
 static inline void *helper_map_memory(int file) {
   void *base = mmap(NULL, HELPER_MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (base == MAP_FAILED) return NULL;
@@ -58,13 +60,13 @@ static inline void *helper_map_memory(int file) {
   return base;
 }
 
-/// Room for one descriptor, laid out as the kernel wants it.
+/// Room for one descriptor, in the layout that the kernel requires.
 typedef union helper_control {
   char bytes[CMSG_SPACE(sizeof(int))];
   struct cmsghdr head;
 } helper_control;
 
-/// Gives the helper the file. Does not wait. 0, or -1 with errno.
+/// Sends the file to the helper, without waiting. Returns 0, or -1 with errno.
 static inline int helper_send_memory(int socket, int file) {
   uint8_t byte = HELPER_REQUEST;
   helper_control control;
@@ -83,7 +85,7 @@ static inline int helper_send_memory(int socket, int file) {
   return sent == 1 ? 0 : -1;
 }
 
-/// Waits for the file. Returns its descriptor, close-on-exec; or -1 if something else came, or nothing.
+/// Waits for the file. Returns its descriptor, close-on-exec; or -1 if something else or nothing came.
 static inline int helper_receive_memory(int socket) {
   uint8_t byte = 0;
   int file = -1;

@@ -1,5 +1,5 @@
-// Calls of glibc that its Swift module leaves out, because they are variadic or need _GNU_SOURCE. That macro would change the
-// layout of types which the Glibc module has already defined, so the calls are declared here.
+// glibc functions that Swift's Glibc module leaves out, because they are variadic or need _GNU_SOURCE. Defining _GNU_SOURCE would
+// change the layout of types that the Glibc module has already defined, so this file declares the functions itself.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +25,16 @@ int execvpe(const char *, char *const[], char *const[]);
 int accept4(int, struct sockaddr *, socklen_t *, int);
 int sync_file_range(int, __off64_t, __off64_t, unsigned int);
 
-/// Begins to write a file to the disk, and waits for nothing (SYNC_FILE_RANGE_WRITE).
+/// Begins to write a file to the disk, and does not wait for the end (SYNC_FILE_RANGE_WRITE).
 static inline int linux_begin_writing(int file) { return sync_file_range(file, 0, 0, 2); }
 
-/// A new file in a folder, for writing and without a name, which linkat(2) can give it later; close-on-exec. Or -1 with errno.
+/// Makes a file for writing in a folder, without a name; linkat(2) can name it later. Returns a close-on-exec descriptor, or -1
+/// with errno.
 static inline int linux_open_unnamed(int folder, mode_t mode) {
   return openat(folder, ".", __O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 }
 
-/// The next connection, close-on-exec and not blocking. Its descriptor, or -1 with errno.
+/// Accepts the next connection. Returns its descriptor, close-on-exec and not blocking, or -1 with errno.
 static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
 static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
@@ -47,8 +48,8 @@ static inline int linux_overwrite_freed(int value) { return mallopt(M_PERTURB, v
 /// RLIMIT_NPROC, which Swift does not import.
 static const int linux_limit_of_processes = 6;
 
-/// Lowers a limit (RLIMIT_AS, RLIMIT_CPU) of another process, the hard limit too. A limit that is lower already stays. 0, or -1
-/// with errno.
+/// Lowers the soft and the hard limit (RLIMIT_AS, RLIMIT_CPU) of another process. If a limit is already lower, it stays. Returns 0,
+/// or -1 with errno.
 static inline int linux_lower_limit(pid_t process, int resource, unsigned long long limit) {
   struct { unsigned long long soft, hard; } values;
   if (syscall(SYS_prlimit64, process, resource, 0, &values) != 0) return -1;
@@ -57,13 +58,14 @@ static inline int linux_lower_limit(pid_t process, int resource, unsigned long l
   return (int)syscall(SYS_prlimit64, process, resource, &values, 0);
 }
 
-/// A descriptor that is readable when the process has ended, close-on-exec. Or -1 with errno.
+/// Returns a close-on-exec descriptor that becomes readable when the process ends, or -1 with errno.
 static inline int linux_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-/// A descriptor that is readable while one of the signals, which are blocked, waits. Or -1 with errno.
+/// Returns a descriptor that is readable while one of these blocked signals is pending, or -1 with errno.
 static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
 
-/// Has the kernel send this process a signal when something comes on a socket, or its other end goes; 0 ends that. 0, or -1.
+/// Has the kernel send this process a signal when data come on a socket, or when its other end closes. The signal 0 turns that off.
+/// Returns 0, or -1.
 static inline int linux_signal_input(int socket, int signal) {
   enum { set_signal = 10 /* F_SETSIG */, async = 020000 /* O_ASYNC */ };
   int flags = fcntl(socket, F_GETFL);
@@ -71,7 +73,7 @@ static inline int linux_signal_input(int socket, int signal) {
   return fcntl(socket, F_SETFL, signal != 0 ? flags | async : flags & ~async);
 }
 
-/// SO_PEERCRED of a connected local socket. 0, or -1 with errno.
+/// Reads SO_PEERCRED of a connected local socket. Returns 0, or -1 with errno.
 static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {
   struct { pid_t pid; uid_t uid; gid_t gid; } peer;
   socklen_t size = sizeof peer;
@@ -84,34 +86,34 @@ static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {
 /// O_PATH.
 static const int linux_open_path = 010000000;
 
-/// Opens `name` in a folder, only from the kernel's memory, without leaving the folder and without following a link. A
-/// descriptor, or -1 with errno: EAGAIN if the kernel would have to ask a file system.
+/// Opens `name` in a folder, if the kernel has it cached, without leaving the folder and without following a link. Returns a
+/// descriptor, or -1 with errno: EAGAIN means that the kernel would have to ask a file system.
 static inline int linux_open_cached(int folder, const char *name, int flags) {
   struct open_how how = {
     .flags = flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
   return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
-/// Opens `path` in a folder without leaving its file system and without following a link. A descriptor, or -1 with errno.
+/// Opens `path` in a folder without leaving its file system and without following a link. Returns a descriptor, or -1 with errno.
 static inline int linux_open_local(int folder, const char *path, int flags) {
   struct open_how how = {
     .flags = flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
   return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
-/// Opens `path` as if `folder` were the root folder, for links too. A descriptor, or -1 with errno.
+/// Opens `path` as if `folder` were the root folder. This holds for links in the path too. Returns a descriptor, or -1 with errno.
 static inline int linux_open_in_root(int folder, const char *path, int flags) {
   struct open_how how = {.flags = flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
   return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
-/// Sends a signal to the process of a pidfd; -1 with errno.
+/// Sends a signal to the process of a pidfd. Returns 0, or -1 with errno.
 static inline int linux_pidfd_send_signal(int pidfd, int signal) { return (int)syscall(SYS_pidfd_send_signal, pidfd, signal, 0, 0); }
 
 /// Whether the process of a pidfd is still alive.
 static inline int linux_is_alive(int pidfd) { return syscall(SYS_pidfd_send_signal, pidfd, 0, 0, 0) == 0 || errno == EPERM; }
 
-/// mmap(2) and munmap(2) themselves, for functions that take the place of libc's. They set errno.
+/// The system calls mmap(2) and munmap(2), for functions that replace libc's. They set errno.
 static inline void *linux_map(void *address, size_t size, int protection, int flags, int file, off_t offset) {
   return (void *)syscall(SYS_mmap, address, size, protection, flags, file, offset);
 }
@@ -121,7 +123,8 @@ static inline int linux_unmap(void *address, size_t size) { return (int)syscall(
 static const int linux_map_locked = 0x2000;
 static const int linux_not_in_dumps = 16;
 
-/// A file in memory that has no name in any folder, close-on-exec and open for its owner alone. Its descriptor, or -1 with errno.
+/// Makes a file in memory that has no name in any folder and that only its owner can open. Returns a close-on-exec descriptor, or
+/// -1 with errno.
 static inline int linux_memory_file(const char *name) {
   int file = (int)syscall(SYS_memfd_create, name, 1 /* MFD_CLOEXEC */);
   if (file >= 0 && fchmod(file, 0600) != 0) {

@@ -1,5 +1,5 @@
-// The parts of libc and libpam that the PAM module needs. Embedded Swift has no Glibc module, so the headers are named here;
-// the inline functions exist only for things that Swift cannot import: errno, variadic functions, a configured string.
+// The parts of libc and libpam that the PAM module needs. Embedded Swift has no Glibc module, so this file includes the headers.
+// The inline functions are for things that Swift cannot import: errno, variadic functions, a configured string.
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -31,32 +31,32 @@
 #define LATCHKEY_LIBEXECDIR "/usr/libexec"
 #endif
 
-/// The helper that is started unless `helper=` names another.
+/// The helper that the module starts unless `helper=` names another one.
 static inline const char *latchkey_default_helper(void) { return LATCHKEY_LIBEXECDIR "/latchkey-derive"; }
 
 static inline int latchkey_errno(void) { return errno; }
 static inline void latchkey_set_errno(int error) { errno = error; }
 
-/// The text is an argument of "%s", never the format, so text from a service file is not interpreted.
+/// Logs a text. The text is the argument of "%s" and never the format, because it may come from a service file.
 static inline void latchkey_log(const pam_handle_t *handle, int priority, const char *text) {
   pam_syslog(handle, priority, "%s", text);
 }
 
-/// F_DUPFD_CLOEXEC with a lowest number; -1 and errno on failure.
+/// Duplicates a descriptor to a number that is at least `lowest` (F_DUPFD_CLOEXEC). Returns -1 with errno on failure.
 static inline int latchkey_duplicate_above(int descriptor, int lowest) {
   return fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
 }
 
-/// Anonymous private pages, or NULL. MAP_FAILED is a cast that Swift does not import.
+/// Maps anonymous private pages, or returns NULL. MAP_FAILED is a cast, which Swift does not import.
 static inline void *latchkey_map(size_t size) {
   void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return base == MAP_FAILED ? NULL : base;
 }
 
-/// The signal a child died by, or 0 when it exited by itself.
+/// The signal that ended a child, or 0 if the child exited by itself.
 static inline int latchkey_terminating_signal(int status) { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
 
-/// Connects to the socket of a file. 0, or -1 and errno.
+/// Connects to the socket at a path. Returns 0, or -1 with errno.
 static inline int latchkey_connect(int descriptor, const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) return errno = ENAMETOOLONG, -1;

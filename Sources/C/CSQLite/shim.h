@@ -1,7 +1,7 @@
 #pragma once
 #include <sqlite3.h>
 
-// Variadic calls and macros with casts, which Swift does not import.
+// Variadic functions and macros with casts, which Swift does not import.
 static inline int sqlite_defensive(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (void *)0); }
 static inline int sqlite_distrust_schema(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (void *)0); }
 static inline int sqlite_run_no_triggers(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (void *)0); }
@@ -9,7 +9,7 @@ static inline int sqlite_ask_no_views(sqlite3 *db) { return sqlite3_db_config(db
 static inline int sqlite_bind_blob_copy(sqlite3_stmt *s, int i, const void *p, sqlite3_uint64 n) {
   return sqlite3_bind_blob64(s, i, p, n, SQLITE_TRANSIENT);
 }
-// Asks the file itself, without the log. SQLite's memory can have more pages than the file.
+// The size of the database file, without the write-ahead log. SQLite may know more pages than are in the file.
 static inline int sqlite_file_size(sqlite3 *db, sqlite3_int64 *size) {
   sqlite3_file *file = (void *)0;
   int status = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);

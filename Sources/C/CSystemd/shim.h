@@ -8,7 +8,7 @@
 #include <systemd/sd-journal.h>
 #include <systemd/sd-login.h>
 
-/* Swift imports neither variadic functions nor macros with arguments: these stand in for them. */
+/* Swift imports neither variadic functions nor macros with arguments. These functions replace them. */
 
 static inline int latchkey_journal_print(int priority, const char *message) {
   return sd_journal_print(priority, "%s", message);
@@ -20,7 +20,8 @@ static inline void latchkey_vtable_start(sd_bus_vtable *entry) {
 
 static inline void latchkey_vtable_end(sd_bus_vtable *entry) { *entry = (sd_bus_vtable)SD_BUS_VTABLE_END; }
 
-/* names: argument names, in then out, each ended by a NUL; the list ends with one more. */
+/* names: the names of the input arguments and then of the output arguments. A NUL ends each name, and one more NUL
+   ends the list. */
 static inline void latchkey_vtable_method(
     sd_bus_vtable *entry, const char *member, const char *signature, const char *result, const char *names,
     sd_bus_message_handler_t handler, uint64_t flags) {

@@ -1,5 +1,5 @@
-// tpm2-tss, opened while the program runs: latchkey-deviced also runs if the library is not installed. Swift does not import the
-// casts in the library's constants. Some calls have fifteen arguments, most of them always the same.
+// tpm2-tss, which the program loads at run time, because latchkey-deviced must also run without the library. Swift does not import
+// the library's constants, which have casts. Some calls have fifteen arguments, and most of these are always the same.
 #pragma once
 #include <dlfcn.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ typedef struct latchkey_tss {
   __typeof__(&Tss2_MU_TPMS_CONTEXT_Unmarshal) unmarshal_context;
 } latchkey_tss;
 
-/// Opens the libraries, for as long as the program runs. Returns whether all of them are installed.
+/// Loads the libraries, which then stay until the program ends. Returns whether all of them are installed.
 static inline int latchkey_tss_open(latchkey_tss *tss) {
   void *tcti = dlopen("libtss2-tctildr.so.0", RTLD_NOW | RTLD_LOCAL);
   void *esys = dlopen("libtss2-esys.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -66,7 +66,7 @@ static inline int latchkey_tss_open(latchkey_tss *tss) {
   return all;
 }
 
-/// The storage key that the chip derives anew each time: P-256 in the owner hierarchy, by this template.
+/// Makes the primary storage key: P-256 in the owner hierarchy. The chip derives the same key from this template each time.
 static inline TSS2_RC latchkey_tss_primary(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR *object, TPM2B_PUBLIC **public_part) {
   const TPM2B_PUBLIC template = {.publicArea = {
@@ -89,7 +89,7 @@ static inline TSS2_RC latchkey_tss_primary(
       object, public_part, NULL, NULL, NULL);
 }
 
-/// A session whose key only the chip and this program know: salted with the primary key.
+/// Starts a session that is salted with the primary key, so that only the chip and this program know the session's key.
 static inline TSS2_RC latchkey_tss_session(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR primary, ESYS_TR *session) {
   const TPMT_SYM_DEF cipher = {.algorithm = TPM2_ALG_AES, .keyBits.aes = 128, .mode.aes = TPM2_ALG_CFB};
@@ -98,7 +98,7 @@ static inline TSS2_RC latchkey_tss_session(
       TPM2_ALG_SHA256, session);
 }
 
-/// Which way the session encrypts: the command's first parameter, or the answer's.
+/// Says which side the session encrypts: the first parameter of the command, of the answer, or of both.
 static inline TSS2_RC latchkey_tss_encrypt(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR session, int command, int answer) {
   const TPMA_SESSION all = TPMA_SESSION_CONTINUESESSION | TPMA_SESSION_DECRYPT | TPMA_SESSION_ENCRYPT;
@@ -110,7 +110,7 @@ static inline TSS2_RC latchkey_tss_encrypt(
 /// How much memory latchkey_tss_seal needs for its copy of the secret.
 static inline size_t latchkey_tss_seal_size(void) { return sizeof(TPM2B_SENSITIVE_CREATE); }
 
-/// Seals `size` bytes (at most 128) to the chip. `memory` is the caller's, zeroed, to be erased afterwards.
+/// Seals `size` bytes (at most 128) to the chip. The caller gives `memory` with zeros in it, and erases it afterwards.
 static inline TSS2_RC latchkey_tss_seal(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR primary, ESYS_TR session, const void *secret, size_t size,
     void *memory, TPM2B_PRIVATE **private_part, TPM2B_PUBLIC **public_part) {
@@ -132,7 +132,7 @@ static inline TSS2_RC latchkey_tss_seal(
       public_part, NULL, NULL, NULL);
 }
 
-/// Loads what latchkey_tss_seal made.
+/// Loads an object that latchkey_tss_seal made.
 static inline TSS2_RC latchkey_tss_load(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR primary, ESYS_TR session, const TPM2B_PRIVATE *private_part,
     const TPM2B_PUBLIC *public_part, ESYS_TR *object) {
@@ -140,8 +140,8 @@ static inline TSS2_RC latchkey_tss_load(
       context, primary, session, ESYS_TR_NONE, ESYS_TR_NONE, private_part, public_part, object);
 }
 
-/// Makes `size` bytes (at most 128) an object of the chip that ends with the next start of the machine: below the null
-/// hierarchy, whose seed is another one after each start, and with stClear. `memory` as above.
+/// Puts `size` bytes (at most 128) into an object that the chip loses when the machine starts again. The object is below the null
+/// hierarchy, which has another seed after each start, and it has the attribute stClear. `memory` is used as in latchkey_tss_seal.
 static inline TSS2_RC latchkey_tss_hold(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR session, const void *secret, size_t size, void *memory,
     ESYS_TR *object) {
@@ -176,5 +176,5 @@ static inline TSS2_RC latchkey_tss_unseal(
   return result;
 }
 
-/// Stands for no handle of the chip.
+/// The value that means "no handle".
 static inline ESYS_TR latchkey_tss_none(void) { return ESYS_TR_NONE; }

@@ -1,12 +1,12 @@
 import CLatchkeyAdwaita
 import Glibc
 
-/// The program, as the desktop sees it: one process, however often it is started.
+/// The program, as the desktop sees it: one process, however often a person starts the program.
 public final class Application {
   private let pointer: UnsafeMutablePointer<AdwApplication>
   private var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
 
-  /// - Parameter name: the name on the bus, which is that of the desktop file too.
+  /// - Parameter name: the name on the bus, which is also the name of the desktop file.
   public init(name: String) {
     guard let made = adw_application_new(name, G_APPLICATION_HANDLES_COMMAND_LINE) else {
       preconditionFailure("GTK made no application")
@@ -16,7 +16,7 @@ public final class Application {
 
   deinit { g_object_unref(pointer) }
 
-  /// Runs it until its last window is closed.
+  /// Runs the application until its last window is closed.
   ///
   /// - Parameter opened: gets the words of the command line each time that somebody starts the program.
   public func run(_ words: [String], opened: @escaping ([String]) -> Void) -> Int32 {
@@ -33,7 +33,7 @@ public final class Application {
     return g_application_run(raw.assumingMemoryBound(to: GApplication.self), Int32(words.count), &pointers)
   }
 
-  /// Has widgets that come later begin at the right.
+  /// Lays out all later widgets from right to left.
   public func turnRightToLeft() { gtk_widget_set_default_direction(GTK_TEXT_DIR_RTL) }
 
   /// Calls `body` when the desktop starts the program by its name on the bus.
@@ -57,7 +57,8 @@ public final class Application {
     init(_ body: @escaping () -> Void) { self.body = body }
   }
 
-  /// Calls `body` when the session or a person ends the program by a signal, which does not end it any more.
+  /// Calls `body` when the session or a person sends a signal that would end the program. The signal itself no longer ends the
+  /// program.
   public func onSignal(_ body: @escaping () -> Void) {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
       g_unix_signal_add_full(
@@ -70,7 +71,7 @@ public final class Application {
     }
   }
 
-  /// Ends it.
+  /// Ends the application.
   public func quit() { g_application_quit(raw.assumingMemoryBound(to: GApplication.self)) }
 
   var asParent: UnsafeMutablePointer<GtkApplication> { raw.assumingMemoryBound(to: GtkApplication.self) }
@@ -80,7 +81,7 @@ public final class Application {
 public final class Window: Widget {
   private let toasts: Widget
 
-  /// With one content.
+  /// A window with one content.
   public init(of application: Application, title: String, icon: String, _ content: Widget) {
     toasts = Widget(adw_toast_overlay_new())
     super.init(adw_application_window_new(application.asParent))
@@ -93,26 +94,26 @@ public final class Window: Widget {
     atLeast(width: 360, height: 294)
   }
 
-  /// Shows it, in front of others.
+  /// Shows the window in front of other windows.
   public func present() { gtk_window_present(cast()) }
 
-  /// Closes it.
+  /// Closes the window.
   public func close() { gtk_window_close(cast()) }
 
-  /// Whether it has the keyboard.
+  /// Whether the window has the keyboard.
   public var isActive: Bool { gtk_window_is_active(cast()) != 0 }
 
-  /// Calls `body` when it gets or loses the keyboard.
+  /// Calls `body` when the window gets or loses the keyboard.
   public func onActivity(_ body: @escaping () -> Void) {
     Handler.connect(raw, argumentOf: "notify::is-active") { _ in body() }
   }
 
-  /// Calls `body` before it closes.
+  /// Calls `body` before the window closes.
   public func onClose(_ body: @escaping () -> Void) { Handler.connect(raw, "close-request", body) }
 
   /// Shows a text for some seconds.
   ///
-  /// - Parameter button: its text, and the action that it calls.
+  /// - Parameter button: the text of a button, and the action that the button calls.
   public func tell(_ text: String, button: (text: String, action: String)? = nil) {
     guard let toast = adw_toast_new(escapedMarkup(text)) else { return }
     if let button {

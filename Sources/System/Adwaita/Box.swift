@@ -2,25 +2,25 @@ import CLatchkeyAdwaita
 
 /// Widgets in a row or a column.
 public final class Box: Widget {
-  /// Whether they stand below or beside each other.
+  /// Whether the widgets stand below or beside each other.
   public enum Direction { case column, row }
 
-  /// Empty.
+  /// A box with these widgets.
   public init(_ direction: Direction, spacing: Int32 = 0, _ children: Widget...) {
     super.init(gtk_box_new(direction == .column ? GTK_ORIENTATION_VERTICAL : GTK_ORIENTATION_HORIZONTAL, spacing))
     for child in children { append(child) }
   }
 
-  /// Adds one at the end.
+  /// Adds a widget at the end.
   public func append(_ child: Widget) {
     keep(child)
     gtk_box_append(cast(), child.pointer)
   }
 }
 
-/// A content that scrolls up and down, or sideways.
+/// An area whose content scrolls up and down, or sideways.
 public final class ScrolledArea: Widget {
-  /// Around `child`.
+  /// An area around `child`.
   public init(_ child: Widget, scrollsSideways: Bool = false) {
     super.init(gtk_scrolled_window_new())
     keep(child)
@@ -32,9 +32,9 @@ public final class ScrolledArea: Widget {
   }
 }
 
-/// A content that gets no wider than can be read.
+/// An area whose content gets no wider than a person can read.
 public final class Clamp: Widget {
-  /// Around `child`.
+  /// An area around `child`.
   public init(_ child: Widget) {
     super.init(adw_clamp_new())
     keep(child)
@@ -45,6 +45,6 @@ public final class Clamp: Widget {
 
 /// A line between two panes.
 public final class Separator: Widget {
-  /// From top to bottom.
+  /// A line from top to bottom.
   public init() { super.init(gtk_separator_new(GTK_ORIENTATION_VERTICAL)) }
 }

@@ -1,8 +1,8 @@
 import CLatchkeyAdwaita
 
-/// Something to press.
+/// A button.
 public final class Button: Widget {
-  /// With a text. An underscore stands before the letter that presses it together with Alt.
+  /// A button with a text. An underscore stands before the letter that presses the button together with Alt.
   public init(_ text: String, _ body: @escaping () -> Void = {}) {
     super.init(gtk_button_new_with_mnemonic(text))
     Handler.connect(raw, "clicked", body)
@@ -10,7 +10,7 @@ public final class Button: Widget {
     centred()
   }
 
-  /// With a symbol, and a name that screen readers say and the pointer shows.
+  /// A button with a symbol. Screen readers say its name, and the pointer shows the name.
   public init(symbol: String, name: String, _ body: @escaping () -> Void = {}) {
     super.init(gtk_button_new_from_icon_name(symbol))
     Handler.connect(raw, "clicked", body)
@@ -19,22 +19,22 @@ public final class Button: Widget {
     centred()
   }
 
-  /// Calls `body` each time.
+  /// Calls `body` each time that the button is pressed.
   public func onPress(_ body: @escaping () -> Void) { Handler.connect(raw, "clicked", body) }
 
-  /// Names it as its text. GTK's own name has the underscore, and the text a second time.
+  /// Makes the text the button's name for screen readers. The name that GTK would give has the underscore, and the text twice.
   private func name(_ text: String) {
     gtk_accessible_reset_relation(opaque, GTK_ACCESSIBLE_RELATION_LABELLED_BY)
     named(String(text.filter { $0 != "_" }))
   }
 
-  /// Another text, as at the beginning.
+  /// Sets another text, in which an underscore has the same meaning as in `init`.
   public func setText(_ text: String) {
     gtk_button_set_label(cast(), text)
     name(text)
   }
 
-  /// Another symbol and name.
+  /// Sets another symbol and name.
   public func setSymbol(_ symbol: String, name: String) {
     gtk_button_set_icon_name(cast(), symbol)
     named(name)
@@ -42,11 +42,11 @@ public final class Button: Widget {
   }
 }
 
-/// One of a few texts.
+/// A list from which a person chooses one of a few texts.
 public final class Choice: Widget {
   private let texts: [String]
 
-  /// The first one is chosen.
+  /// A list whose first text is chosen.
   public init(_ texts: [String], name: String) {
     self.texts = texts
     var words: [UnsafePointer<CChar>?] = texts.map { UnsafePointer(g_strdup($0)) }
@@ -63,15 +63,15 @@ public final class Choice: Widget {
     set { gtk_drop_down_set_selected(opaque, guint(newValue)) }
   }
 
-  /// Calls `body` when another one is chosen.
+  /// Calls `body` when another text is chosen.
   public func onChange(_ body: @escaping () -> Void) {
     Handler.connect(raw, argumentOf: "notify::selected") { _ in body() }
   }
 }
 
-/// How far something is.
+/// A bar that shows the progress of work.
 public final class ProgressBar: Widget {
-  /// At its beginning.
+  /// A bar without progress.
   public init() { super.init(gtk_progress_bar_new()) }
 
   /// Shows that the work goes on.

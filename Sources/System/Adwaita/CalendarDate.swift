@@ -2,7 +2,7 @@ import CLatchkeyAdwaita
 
 /// Days and hours in the machine's time zone.
 public enum CalendarDate {
-  /// A moment, in seconds since 1970, in one of strftime's forms.
+  /// A moment, in seconds since 1970, as text in a form of strftime(3).
   public static func text(_ seconds: UInt64, _ form: String) -> String {
     guard let moment = g_date_time_new_from_unix_local(gint64(clamping: seconds)) else { return "?" }
     defer { g_date_time_unref(moment) }

@@ -5,9 +5,9 @@ import LatchkeySodium
 ///
 /// The secret stays in locked memory of this program until another program pastes it. GTK's buffers have a copy at that moment.
 ///
-/// A desktop may keep a copy of its own, and offer it when a program gives the clipboard up: GNOME's does on Wayland. So the secret
-/// is emptied, and the program gives the clipboard up by putting an empty text there, which replaces that copy. Wayland allows
-/// that only to the window that has the keyboard.
+/// A desktop may keep its own copy, and offer the copy when a program gives the clipboard up. GNOME does so on Wayland. So this
+/// program first erases the secret. Then it gives the clipboard up by putting an empty text there, which replaces the desktop's
+/// copy. Wayland allows that only to the window that has the keyboard.
 public final class Clipboard {
   private let clipboard: OpaquePointer
   private var secret: SecretContent?
@@ -18,7 +18,7 @@ public final class Clipboard {
     self.clipboard = clipboard
   }
 
-  /// Puts a secret there. Clipboard managers that know the mark keep no copy.
+  /// Puts a secret into the clipboard, marked as secret. Clipboard managers that know this mark keep no copy.
   public func put(secret bytes: consuming SecureBytes) {
     empty()
     let new = SecretContent(bytes)
@@ -26,17 +26,17 @@ public final class Clipboard {
     secret = new
   }
 
-  /// Puts a text there that is not secret.
+  /// Puts a text that is not secret into the clipboard.
   public func put(text: String) {
     empty()
     secret = nil
     gdk_clipboard_set_text(clipboard, text)
   }
 
-  /// Erases the secret. Programs then paste nothing, as long as nothing else is copied.
+  /// Erases the secret. Programs then paste nothing, until something else is copied.
   public func empty() { secret?.empty() }
 
-  /// Puts an empty text in the place of the secret, if nothing else is there by now.
+  /// Puts an empty text into the clipboard, if the clipboard still holds this secret.
   public func giveUp() {
     guard let secret else { return }
     secret.empty()

@@ -4,14 +4,14 @@ import CLatchkeyAdwaita
 public final class Group: Widget {
   private var rows: [Widget] = []
 
-  /// Empty.
+  /// A group without rows.
   public init(_ title: String = "", _ text: String = "") {
     super.init(adw_preferences_group_new())
     adw_preferences_group_set_title(cast(), escapedMarkup(title))
     adw_preferences_group_set_description(cast(), text.isEmpty ? nil : escapedMarkup(text))
   }
 
-  /// Another title and text.
+  /// Sets another title and text.
   public func setTitle(_ title: String, _ text: String = "") {
     adw_preferences_group_set_title(cast(), escapedMarkup(title))
     adw_preferences_group_set_description(cast(), text.isEmpty ? nil : escapedMarkup(text))
@@ -36,6 +36,6 @@ public final class Group: Widget {
     rows.removeAll { $0 === row }
   }
 
-  /// Whether it has no row.
+  /// Whether the group has no row.
   public var isEmpty: Bool { rows.isEmpty }
 }

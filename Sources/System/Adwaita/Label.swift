@@ -2,7 +2,7 @@ import CLatchkeyAdwaita
 
 /// A text.
 public final class Label: Widget {
-  /// A text, at the side where its language begins.
+  /// A text, aligned to the side at which its language begins.
   public init(_ text: String = "", wraps: Bool = false, isSelectable: Bool = false) {
     super.init(gtk_label_new(text))
     gtk_label_set_xalign(opaque, 0)
@@ -15,7 +15,7 @@ public final class Label: Widget {
     gtk_label_set_selectable(opaque, isSelectable ? 1 : 0)
   }
 
-  /// The text.
+  /// The text that is shown.
   public var text: String {
     get { gtk_label_get_text(opaque).map { String(cString: $0) } ?? "" }
     set { gtk_label_set_text(opaque, newValue) }
@@ -24,23 +24,23 @@ public final class Label: Widget {
 
 /// A symbol of the desktop's theme.
 public final class Symbol: Widget {
-  /// A symbol that screen readers pass over: its meaning stands beside it.
+  /// A symbol that screen readers skip, because the text beside it says the same.
   public init(_ name: String) { super.init(gtk_image_new_from_icon_name(name)) }
 
-  /// Shows another one.
+  /// Shows another symbol.
   public func show(_ name: String) { gtk_image_set_from_icon_name(opaque, name) }
 }
 
-/// A page that says one thing in large letters.
+/// A page that shows one message in large letters.
 public final class StatusPage: Widget {
-  /// With a symbol, a title and a sentence.
+  /// A page with a symbol, a title and a sentence.
   public init(symbol: String, title: String, text: String = "") {
     super.init(adw_status_page_new())
     show(symbol: symbol, title: title, text: text)
     expanding(horizontally: true, vertically: true)
   }
 
-  /// Says something else.
+  /// Shows another message.
   public func show(symbol: String, title: String, text: String) {
     adw_status_page_set_icon_name(opaque, symbol)
     adw_status_page_set_title(opaque, title)
@@ -48,7 +48,7 @@ public final class StatusPage: Widget {
   }
 }
 
-/// A text for the places where libadwaita reads markup.
+/// The text, escaped for libadwaita's functions that read markup.
 func escapedMarkup(_ text: String) -> String {
   guard let escaped = g_markup_escape_text(text, -1) else { return "" }
   defer { g_free(escaped) }

@@ -1,7 +1,7 @@
 import CLatchkeyAdwaita
 
-/// The numbers 0 to count - 1 as a list of GTK's. GTK asks only for those that are near the screen, and their content stays
-/// with the program: a list of 100,000 rows has a few hundred objects.
+/// A GTK list of the numbers 0 to count - 1. GTK asks only for the numbers of rows near the screen, and the program keeps the rows'
+/// content. So a list of 100,000 rows has only a few hundred objects.
 final class ListModel {
   private static let count = "latchkey-count"
 
@@ -38,7 +38,7 @@ final class ListModel {
     return guint(UInt(bitPattern: g_object_get_data(object, count)))
   }
 
-  /// Other rows come in the place of some, which are all drawn anew.
+  /// Replaces some rows by new ones. GTK draws all new rows.
   func replace(_ former: Range<Int>, with new: Int) {
     let count = Int(Self.size(of: OpaquePointer(object))) - former.count + new
     g_object_set_data(object, Self.count, UnsafeMutableRawPointer(bitPattern: count))

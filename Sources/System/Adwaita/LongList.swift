@@ -6,7 +6,8 @@ public final class ListRow: Widget {
   private let title = Label()
   private let text = Label().styled("caption", "dim-label")
   private let remark = Label().styled("caption", "dim-label")
-  // A row is drawn again whenever others are read, and GTK tells screen readers each time.
+  // The texts of the row. A row is drawn again whenever other rows are read. Setting the same texts again would make GTK tell
+  // screen readers each time.
   private var shown: [String] = []
 
   init() {
@@ -19,7 +20,7 @@ public final class ListRow: Widget {
     }
   }
 
-  /// Shows a row. A screen reader says the whole text.
+  /// Shows a row. A screen reader says all three texts.
   public func show(symbol name: String, _ title: String, _ text: String, _ remark: String) {
     guard shown != [name, title, text, remark] else { return }
     shown = [name, title, text, remark]
@@ -32,19 +33,19 @@ public final class ListRow: Widget {
   }
 }
 
-/// A list with any number of rows. There are widgets for those on the screen, and no others.
+/// A list with any number of rows. Only the rows on the screen have widgets.
 public final class LongList: Widget {
   private let model: ListModel
   private let factory: OpaquePointer
-  // The widgets of rows that exist, by GTK's row.
+  // The contents of all existing row widgets, by GTK's row object.
   private var contents: [UnsafeMutableRawPointer: ListRow] = [:]
-  // The rows that show something, by GTK's row, which knows its position.
+  // The contents that are bound to a position, by GTK's row object, which knows the position.
   private var shown: [UnsafeMutableRawPointer: ListRow] = [:]
 
-  /// Empty.
+  /// An empty list.
   ///
   /// - Parameters:
-  ///   - show: shows what stands at a position.
+  ///   - show: called to fill the row at a position.
   public init(name: String, show: @escaping (ListRow, Int) -> Void) {
     model = ListModel()
     guard let factory = gtk_signal_list_item_factory_new() else { preconditionFailure("GTK made no factory") }
@@ -87,7 +88,8 @@ public final class LongList: Widget {
     Int(gtk_list_item_get_position(OpaquePointer(item)))
   }
 
-  /// Shows other things. The rows of things that stay are drawn again. A row before or behind all changes keeps its place.
+  /// Shows other things, and draws the rows of things that stay again. Rows before the first change and after the last change keep
+  /// their place.
   public func change<Thing: Equatable>(from former: [Thing], to new: [Thing]) {
     var start = 0
     let shared = min(former.count, new.count)
@@ -100,13 +102,13 @@ public final class LongList: Widget {
     refresh()
   }
 
-  /// The positions that exist as widgets now.
+  /// The positions that have a widget now.
   public var positions: [Int] { shown.keys.map(Self.position).sorted() }
 
   /// Draws the rows on the screen again.
   public func refresh() { for (item, content) in shown { show(content, Self.position(of: item)) } }
 
-  /// Calls `body` with the position of the row that a person pressed, or on which Enter was pressed.
+  /// Calls `body` with the position of the row that a person clicked, or opened with the Enter key.
   public func onPress(_ body: @escaping (Int) -> Void) {
     Handler.connect(raw, argumentOf: "activate") { argument in
       body(Int(UInt32(truncatingIfNeeded: UInt(bitPattern: argument))))

@@ -1,6 +1,6 @@
 import CLatchkeyAdwaita
 
-/// The thread of the window. Everything else in this module belongs to it.
+/// The thread of the window. Only this thread may use the rest of this module.
 public enum MainThread {
   private final class Work: Sendable {
     let body: @Sendable () -> Void
@@ -15,13 +15,13 @@ public enum MainThread {
     if let data { Unmanaged<Work>.fromOpaque(data).release() }
   }
 
-  /// Runs `body` on the thread of the window, from any thread, and does not wait for it.
+  /// Runs `body` on the thread of the window, from any thread, and does not wait until `body` has run.
   public static func perform(_ body: @escaping @Sendable () -> Void) {
     g_idle_add_full(Int32(G_PRIORITY_DEFAULT), run, Unmanaged.passRetained(Work(body)).toOpaque(), release)
   }
 }
 
-/// Something that the thread of the window does later. It does not happen if this object ends before.
+/// Work that the window's thread does later. If this object is freed before, the work is not done.
 public final class Timer {
   private final class Work {
     let body: () -> Void

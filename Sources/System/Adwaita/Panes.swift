@@ -1,10 +1,10 @@
 import CLatchkeyAdwaita
 
-/// Two panes beside each other; in a narrow window one at a time.
+/// Two panes beside each other. A narrow window shows one of them at a time.
 public final class Panes: Widget {
   private let content: Widget
 
-  /// A list at the side and what it leads to.
+  /// A list at the side, and the content that the list leads to.
   public init(side: Widget, content: Widget) {
     self.content = content
     super.init(adw_leaflet_new())
@@ -16,32 +16,33 @@ public final class Panes: Widget {
     adw_leaflet_set_can_navigate_back(opaque, 1)
   }
 
-  /// Whether only one pane has room.
+  /// Whether the window has room for only one pane.
   public var isFolded: Bool { adw_leaflet_get_folded(opaque) != 0 }
 
-  /// Shows the content, if only one pane has room.
+  /// Shows the content, if the window has room for only one pane.
   public func showContent() { adw_leaflet_set_visible_child(opaque, content.pointer) }
 
-  /// Shows the side.
+  /// Shows the list at the side.
   public func showSide() { _ = adw_leaflet_navigate(opaque, ADW_NAVIGATION_DIRECTION_BACK) }
 
-  /// Calls `body` when the number of panes that have room changes.
+  /// Calls `body` when the window becomes wide enough for both panes, or too narrow for them.
   public func onFold(_ body: @escaping () -> Void) {
     Handler.connect(raw, argumentOf: "notify::folded") { _ in body() }
   }
 }
 
-/// Several pages, one of which is shown. The others are invisible, as GTK would tell screen readers about them all the same.
+/// Several pages, of which one is shown. The other pages are made invisible, because GTK would otherwise tell screen readers about
+/// them.
 public final class Pages: Widget {
   private var pages: [(name: String, page: Widget)] = []
 
-  /// Empty.
+  /// An empty stack of pages.
   public init() {
     super.init(gtk_stack_new())
     expanding(horizontally: true, vertically: true)
   }
 
-  /// Adds a page. The first one is shown.
+  /// Adds a page. The first page is shown.
   public func add(_ page: Widget, name: String) {
     pages.append((name, page))
     gtk_stack_add_named(opaque, page.pointer, name)
@@ -64,7 +65,7 @@ public final class Pages: Widget {
 public final class HeaderBar: Widget {
   private let title: OpaquePointer?
 
-  /// With a title.
+  /// A bar with a title.
   public init(_ text: String) {
     let title = adw_window_title_new(text, "")
     self.title = title.map { OpaquePointer($0) }
@@ -72,10 +73,10 @@ public final class HeaderBar: Widget {
     adw_header_bar_set_title_widget(opaque, title)
   }
 
-  /// Whether it has no title yet.
+  /// Whether the bar has no title yet.
   public var isUntitled: Bool { adw_window_title_get_title(title).map { $0.pointee == 0 } ?? true }
 
-  /// Another title.
+  /// Sets another title.
   public func setTitle(_ text: String, _ below: String = "") {
     adw_window_title_set_title(title, text)
     adw_window_title_set_subtitle(title, below)
@@ -87,7 +88,7 @@ public final class HeaderBar: Widget {
     adw_header_bar_pack_start(opaque, child.pointer)
   }
 
-  /// Shows the window's buttons at the ends of this bar that are the window's own ends.
+  /// Says at which ends of this bar the window's buttons appear. Two bars may share the top of one window.
   public func showsWindowButtons(atStart: Bool, atEnd: Bool) {
     adw_header_bar_set_show_start_title_buttons(opaque, atStart ? 1 : 0)
     adw_header_bar_set_show_end_title_buttons(opaque, atEnd ? 1 : 0)

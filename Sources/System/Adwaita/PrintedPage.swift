@@ -3,8 +3,8 @@ import LatchkeySodium
 
 /// A page of paper with a secret on it: a title, the secret in large letters, and a text below.
 ///
-/// GTK draws the page for its print dialog. Its layout has a copy of the secret in plain memory until then, and the printer's queue
-/// has one until it is printed.
+/// GTK draws the page for its print dialog. The page's layout has a copy of the secret in plain memory while GTK draws. The
+/// printer's queue has a copy until the page is printed.
 public final class PrintedPage {
   /// How the dialog ended.
   public enum End { case printed, cancelled, failed }
@@ -30,13 +30,13 @@ public final class PrintedPage {
     if let context, let data { Unmanaged<PrintedPage>.fromOpaque(data).takeUnretainedValue().draw(on: context) }
   }
 
-  /// Shows the desktop's print dialog. The caller keeps the page until `then` gets the end.
+  /// Shows the desktop's print dialog. The caller must keep the page until `then` is called.
   public func print(over window: Window, then: @escaping (End) -> Void) {
     let raw = UnsafeMutableRawPointer(operation)
     gtk_print_operation_set_n_pages(operation, 1)
     gtk_print_operation_set_job_name(operation, title)
     gtk_print_operation_set_embed_page_setup(operation, 1)
-    // Without this, GTK would run a loop of its own here.
+    // Without this, GTK would run its own event loop here.
     gtk_print_operation_set_allow_async(operation, 1)
     g_signal_connect_data(
       raw, "draw-page", unsafeBitCast(Self.draw, to: GCallback.self), Unmanaged.passUnretained(self).toOpaque(), nil,

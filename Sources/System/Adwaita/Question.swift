@@ -1,14 +1,14 @@
 import CLatchkeyAdwaita
 
-/// A question in a window of its own, in front of another one.
+/// A question in its own window, in front of another window.
 public final class Question: Widget {
   /// How an answer looks.
   public enum Style { case plain, suggested, destructive }
 
-  /// Asks.
+  /// Asks the person.
   ///
   /// - Parameters:
-  ///   - answers: the name of each, its text and its style; the first one is what Escape means.
+  ///   - answers: the name, text and style of each answer. Escape gives the first answer.
   ///   - content: a widget below the text.
   ///   - then: gets the name of the answer.
   public init(
@@ -31,7 +31,7 @@ public final class Question: Widget {
       keep(content)
       adw_message_dialog_set_extra_child(cast(), content.pointer)
     }
-    // The handler holds the question until it is answered.
+    // The handler keeps the question alive until the person answers.
     Handler.connect(raw, argumentOf: "response") { [self] name in
       let answer = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
       withExtendedLifetime(self) { then(answer) }
@@ -39,10 +39,10 @@ public final class Question: Widget {
     gtk_window_present(cast())
   }
 
-  /// Gives an answer in the person's place, as at the Enter key.
+  /// Gives an answer for the person, for example when they press Enter in a field.
   public func answer(_ name: String) {
     adw_message_dialog_response(cast(), name)
-    // Only libadwaita's own buttons close the dialog. To close it would be one more answer.
+    // Only libadwaita's own buttons close the dialog. Closing it here would count as one more answer, so this destroys it.
     gtk_window_destroy(cast())
   }
 }

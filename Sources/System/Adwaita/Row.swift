@@ -1,8 +1,8 @@
 import CLatchkeyAdwaita
 
-/// A row that has one thing in all of its room.
+/// A row that one widget fills.
 public final class WideRow: Widget {
-  /// Around `content`.
+  /// A row with this content.
   ///
   /// - Parameter name: the row's name for screen readers.
   public init(_ content: Widget, name: String) {
@@ -14,9 +14,9 @@ public final class WideRow: Widget {
   }
 }
 
-/// A row with a title, a text below it, and things to press at its end.
+/// A row with a title, a text below it, and buttons at its end.
 public final class Row: Widget {
-  /// A row that nothing happens with until it gets something to press.
+  /// A row without buttons, which cannot be pressed.
   public init(_ title: String, _ text: String = "") {
     super.init(adw_action_row_new())
     adw_preferences_row_set_use_markup(cast(), 0)
@@ -29,7 +29,7 @@ public final class Row: Widget {
   /// The text below the title.
   public func setText(_ text: String) { adw_action_row_set_subtitle(cast(), text) }
 
-  /// Puts something at its end.
+  /// Puts a widget at the row's end.
   @discardableResult
   public func adding(_ child: Widget) -> Self {
     keep(child)
@@ -37,7 +37,7 @@ public final class Row: Widget {
     return self
   }
 
-  /// Puts a symbol at its beginning.
+  /// Puts a symbol at the row's beginning.
   @discardableResult
   public func beginning(_ symbol: Symbol) -> Self {
     keep(symbol)

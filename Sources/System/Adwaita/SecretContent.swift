@@ -4,8 +4,8 @@ import LatchkeySodium
 
 /// A secret as the content of a clipboard, from locked memory. It can be emptied while it stays the clipboard's content.
 final class SecretContent {
-  /// KDE's mark for secrets, which GNOME's and others' clipboard managers know too. GTK lists it among the forms of the content.
-  /// On X11 it answers no request for its value, as the name has no slash.
+  /// KDE's mark for secrets, which clipboard managers of GNOME and others know too. GTK lists the mark among the forms of the
+  /// content. On X11, GTK answers no request for the mark's value, because the name has no slash.
   private static let mark = "x-kde-passwordManagerHint"
   private static let markValue: StaticString = "secret"
   private static let kinds = ["text/plain;charset=utf-8", "text/plain", mark]
@@ -20,7 +20,7 @@ final class SecretContent {
       self.bytes = bytes
     }
 
-    /// Where they are. They stay there as long as this object does.
+    /// The address of the bytes, which stays the same as long as this object exists.
     var start: UnsafeRawPointer? { bytes.withUnsafeMutableBytes { UnsafeRawPointer($0.baseAddress) } }
 
     /// Overwrites the bytes in place: a paste may be under way.
@@ -53,7 +53,7 @@ final class SecretContent {
       functions?.pointee.write_mime_type_finish = { _, task, error in g_task_propagate_boolean(task, error) }
     }, guint(MemoryLayout<GdkContentProvider>.size), nil, GTypeFlags(rawValue: 0))
 
-  /// Writes the bytes that are held now. `task` keeps the bytes until then.
+  /// Writes the bytes that are held now. `task` keeps the object with the bytes alive until the writing has ended.
   private static func write(
     _ kind: String, _ held: UnsafeMutableRawPointer, to stream: UnsafeMutablePointer<GOutputStream>?, _ priority: Int32,
     _ task: OpaquePointer?

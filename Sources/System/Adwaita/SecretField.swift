@@ -1,10 +1,10 @@
 import CLatchkeyAdwaita
 import LatchkeySodium
 
-/// A field for a secret. The person types it, or reads it but cannot copy it. GTK keeps its text in locked memory and erases
-/// it, unlike all other fields. While the text is visible, the text layout has a copy in plain memory.
+/// A field for a secret. The person types it, or reads it but cannot copy it. GTK keeps the text of this field in locked memory and
+/// erases it. It does so for no other kind of field. While the text is visible, the text layout has a copy in plain memory.
 public final class SecretField: Widget {
-  /// How it is used.
+  /// The use of a field.
   public enum Purpose {
     /// The person types a password, which is shown as dots.
     case typing
@@ -16,11 +16,11 @@ public final class SecretField: Widget {
 
   private let buffer: UnsafeMutablePointer<GtkEntryBuffer>
 
-  /// Empty.
+  /// An empty field.
   public init(_ purpose: Purpose, name: String) {
     guard let buffer = gtk_password_entry_buffer_new() else { preconditionFailure("GTK made no buffer") }
     self.buffer = buffer
-    // Not GtkPasswordEntry: it has no way to be read-only and visible.
+    // GtkPasswordEntry cannot be both read-only and visible, so this is a GtkEntry.
     super.init(gtk_entry_new_with_buffer(buffer))
     switch purpose {
     case .typing:
@@ -30,7 +30,7 @@ public final class SecretField: Widget {
     case .reading:
       gtk_editable_set_editable(opaque, 0)
       styled("monospace")
-      // No selection, menu, key or drag copies from it: such a copy would stay in the clipboard.
+      // A copy in the clipboard would stay there. So the person can copy from this field by no selection, menu, key or drag.
       let inner = gtk_editable_get_delegate(opaque).map { UnsafeMutableRawPointer($0) }
       for part in [pointer, inner?.assumingMemoryBound(to: GtkWidget.self)] {
         gtk_widget_set_focusable(part, 0)
@@ -53,7 +53,7 @@ public final class SecretField: Widget {
   /// Shows a secret that is text without a NUL.
   public func show(_ secret: RawSpan) {
     secret.withUnsafeBytes { bytes in
-      // GTK counts characters, and wants the end marked: this copy is locked, and erased.
+      // GTK needs a NUL at the end of the text. So this makes a copy in locked memory, which is erased.
       guard var ended = try? SecureBytes(count: bytes.count + 1) else { return }
       ended.withUnsafeMutableBytes { copy in
         copy.copyMemory(from: bytes)
@@ -62,7 +62,7 @@ public final class SecretField: Widget {
         }
       }
     }
-    // The field shows all of it, as nobody can move the cursor in it. The area around it scrolls.
+    // The field is as wide as the secret, because nobody can move a cursor in it. The area around the field scrolls.
     gtk_editable_set_width_chars(opaque, Int32(min(gtk_entry_buffer_get_length(buffer), 2000)))
   }
 
@@ -76,6 +76,6 @@ public final class SecretField: Widget {
   /// Erases the text.
   public func erase() { gtk_entry_buffer_delete_text(buffer, 0, -1) }
 
-  /// Calls `body` at the Enter key.
+  /// Calls `body` when the person presses Enter.
   public func onEnter(_ body: @escaping () -> Void) { Handler.connect(raw, "activate", body) }
 }

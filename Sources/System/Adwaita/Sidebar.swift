@@ -3,10 +3,10 @@ import CLatchkeyAdwaita
 /// The list at the side, one of whose rows is chosen.
 public final class Sidebar: Widget {
   private var rows: [Widget] = []
-  // The entries' rows. Titles have rows of their own between them, which nobody can choose.
+  // The rows of the entries. Titles are separate rows between them, which nobody can choose.
   private var choices: [Widget] = []
 
-  /// Empty.
+  /// An empty list.
   public init(name: String) {
     super.init(gtk_list_box_new())
     styled("navigation-sidebar")
@@ -21,7 +21,7 @@ public final class Sidebar: Widget {
     }
   }
 
-  /// Fills it: symbol, text and, in front of the first entry of a part, that part's title.
+  /// Fills the list. Each entry has a symbol and a text. The first entry of a group also has the group's title.
   public func fill(_ entries: [(symbol: String, text: String, title: String?)]) {
     for row in rows { gtk_list_box_remove(opaque, row.pointer) }
     (rows, choices) = ([], [])
@@ -46,7 +46,7 @@ public final class Sidebar: Widget {
     return row
   }
 
-  /// Shows which one is chosen.
+  /// Shows that an entry is chosen.
   public func choose(_ number: Int) {
     if choices.indices.contains(number) { gtk_list_box_select_row(opaque, choices[number].cast()) }
   }

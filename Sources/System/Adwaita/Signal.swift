@@ -1,7 +1,7 @@
 import CLatchkeyAdwaita
 
-/// A closure that GLib keeps, and releases with the object that it listens to. A signal that wants a result gets 0: a window that
-/// a person closes does close, and a command line has succeeded.
+/// A closure for a signal. GLib keeps the closure until it frees the object that sends the signal. If a signal expects a result, it
+/// gets 0: then a window that a person closes does close, and a command line counts as successful.
 final class Handler {
   private let body: (UnsafeMutableRawPointer?) -> Void
 
@@ -34,7 +34,7 @@ final class Handler {
       Unmanaged.passRetained(Handler { _ in body() }).toOpaque(), release, GConnectFlags(rawValue: 0))
   }
 
-  /// Calls `body` at each signal, with its one argument: a pointer, or a number in its place.
+  /// Calls `body` at each signal, with the signal's one argument: a pointer, or a number cast to a pointer.
   static func connect(
     _ object: UnsafeMutableRawPointer, argumentOf signal: String,
     _ body: @escaping (UnsafeMutableRawPointer?) -> Void

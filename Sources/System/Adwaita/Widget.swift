@@ -1,6 +1,6 @@
 import CLatchkeyAdwaita
 
-/// A part of a window. The object holds a reference to GTK's; the window holds another one.
+/// A part of a window. This object holds one reference to GTK's widget, and the window holds another.
 open class Widget {
   let pointer: UnsafeMutablePointer<GtkWidget>
   private var children: [Widget] = []
@@ -17,25 +17,25 @@ open class Widget {
   var opaque: OpaquePointer { OpaquePointer(pointer) }
   func cast<Type>() -> UnsafeMutablePointer<Type> { raw.assumingMemoryBound(to: Type.self) }
 
-  /// Keeps the Swift side of a child for as long as this one.
+  /// Keeps the Swift object of a child alive as long as this object.
   func keep(_ child: Widget) { children.append(child) }
 
-  /// Whether a person sees it.
+  /// Whether the widget is shown.
   public var isVisible: Bool {
     get { gtk_widget_get_visible(pointer) != 0 }
     set { gtk_widget_set_visible(pointer, newValue ? 1 : 0) }
   }
 
-  /// Whether it is on the screen, with everything around it.
+  /// Whether the widget and everything around it are on the screen.
   public var isOnScreen: Bool { gtk_widget_get_mapped(pointer) != 0 }
 
-  /// Whether a person can use it.
+  /// Whether a person can use the widget.
   public var isEnabled: Bool {
     get { gtk_widget_get_sensitive(pointer) != 0 }
     set { gtk_widget_set_sensitive(pointer, newValue ? 1 : 0) }
   }
 
-  /// Whether it takes room that nobody else needs.
+  /// Whether the widget takes room that no other widget needs.
   @discardableResult
   public func expanding(horizontally: Bool = false, vertically: Bool = false) -> Self {
     gtk_widget_set_hexpand(pointer, horizontally ? 1 : 0)
@@ -43,7 +43,7 @@ open class Widget {
     return self
   }
 
-  /// The room around it.
+  /// Sets the room around the widget.
   @discardableResult
   public func margins(_ vertical: Int32, _ horizontal: Int32) -> Self {
     gtk_widget_set_margin_top(pointer, vertical)
@@ -60,42 +60,42 @@ open class Widget {
     return self
   }
 
-  /// In the middle of its room, from top to bottom.
+  /// Centres the widget between the top and bottom of its room.
   @discardableResult
   public func centred() -> Self {
     gtk_widget_set_valign(pointer, GTK_ALIGN_CENTER)
     return self
   }
 
-  /// The name that a screen reader says.
+  /// Sets the name that a screen reader says.
   @discardableResult
   public func named(_ name: String) -> Self {
     latchkey_set_accessible_label(pointer, name)
     return self
   }
 
-  /// The name of a list's row, as a screen reader says it: the row is GTK's own widget around this one.
+  /// Sets the name that a screen reader says for the list's row around this widget. The row is GTK's own widget.
   public func nameRow(_ name: String) {
     if let row = gtk_widget_get_parent(pointer) { latchkey_set_accessible_label(row, name) }
   }
 
-  /// The text that is shown beside the pointer.
+  /// Sets the text that appears beside the pointer.
   @discardableResult
   public func tip(_ text: String) -> Self {
     gtk_widget_set_tooltip_text(pointer, text)
     return self
   }
 
-  /// The least size.
+  /// Sets the smallest size.
   @discardableResult
   public func atLeast(width: Int32 = -1, height: Int32 = -1) -> Self {
     gtk_widget_set_size_request(pointer, width, height)
     return self
   }
 
-  /// Takes the keyboard.
+  /// Gives the widget the keyboard.
   public func focus() { gtk_widget_grab_focus(pointer) }
 
-  /// Calls `body` when the widget disappears from the screen, also together with the page around it.
+  /// Calls `body` when the widget disappears from the screen, alone or together with the page around it.
   public func onHide(_ body: @escaping () -> Void) { Handler.connect(raw, "unmap", body) }
 }

@@ -1,10 +1,10 @@
 import LatchkeySystemd
 
-/// The session bus, on which desktops have their prompters.
+/// The session bus, on which desktops offer their prompters.
 final class DesktopBus {
   let bus: Bus
   let deadline: PromptDeadline
-  /// Whether the connection was lost, so that nobody answers any more.
+  /// Whether the connection was lost, so that no more answers can come.
   private(set) var isLost = false
 
   /// Nil if there is no bus.
@@ -15,19 +15,19 @@ final class DesktopBus {
     try? bus.onDisconnect { [weak self] in self?.isLost = true }
   }
 
-  /// The owner of a name; nil if it has none, or the bus does not answer.
+  /// The owner of a bus name; nil if the name has no owner, or the bus does not answer.
   func owner(of name: String) -> String? {
     ask { done throws(BusError) in try bus.nameOwner(of: name, completion: done) } ?? nil
   }
 
-  /// Whether a name has an owner, or the bus could start one.
+  /// Whether a bus name has an owner, or the bus could start its program.
   func offers(_ name: String) -> Bool {
     if owner(of: name) != nil { return true }
     let names = ask { done throws(BusError) in try bus.activatableNames(completion: done) }
     return names?.contains(name) ?? false
   }
 
-  /// The unique name behind a name. Its program is started if it does not run.
+  /// The owner of a bus name. The bus starts the program if it does not run.
   func start(_ name: String) -> String? {
     if let owner = owner(of: name) { return owner }
     let limit = PromptDeadline.programLimit
@@ -35,7 +35,7 @@ final class DesktopBus {
     return started == nil ? nil : owner(of: name)
   }
 
-  /// Calls a program that needs no person to answer, and waits for the answer.
+  /// Makes a call that no person has to answer, and waits for the answer.
   private func ask<Value>(
     _ call: (@escaping (Result<Value, BusError>) -> Void) throws(BusError) -> Void
   ) -> Value? {

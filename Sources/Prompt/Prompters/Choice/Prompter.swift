@@ -2,13 +2,14 @@ import LatchkeyControl
 
 /// A way to ask the person.
 public protocol Prompter: AnyObject {
-  /// The place where it asks.
+  /// The place where the prompter asks.
   var place: PromptPlace { get }
 
-  /// Asks, and waits for the answer. A window that is still open is used again. `warning` says that the last answer was wrong.
+  /// Asks, and waits for the answer. A prompter uses a window again that is still open. The question's `warning` says that the last
+  /// answer was wrong.
   func ask(_ question: PromptText) -> Answer
 
-  /// Shows a message without an answer, such as "place your finger on the reader", while another program waits for the person.
+  /// Shows a message without an answer, such as "place your finger on the reader". Another program waits for the person then.
   ///
   /// - Returns: whether the message was shown.
   func show(_ notice: PromptText) -> Bool
@@ -18,18 +19,18 @@ public protocol Prompter: AnyObject {
   /// - Returns: whether the person sees that.
   func check() -> Bool
 
-  /// Says that a device waits for the person, and waits until `isDone`. The event loop is served meanwhile.
+  /// Says that a device waits for the person, and waits until `isDone` is true. The event loop runs meanwhile.
   ///
-  /// - Returns: false if the person cancelled that, or the time is up.
+  /// - Returns: false if the person cancelled, or the time is up.
   func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool
 
-  /// Says that nobody waits any more for the answer that is being checked.
+  /// Says that nobody needs the answer any more, although it is still being checked.
   func tellWithdrawn()
 
-  /// Removes everything from the screen. Nothing is asked afterwards.
+  /// Removes everything from the screen. No question may follow.
   func end()
 
-  /// Whether it asks twice for a new passphrase, and accepts only two equal answers.
+  /// Whether the prompter itself asks twice for a new passphrase, and accepts only equal answers.
   var repeatsNew: Bool { get }
 }
 
@@ -43,7 +44,7 @@ extension Prompter {
   /// By default, a prompter cannot show that the answer is being checked.
   public func check() -> Bool { false }
 
-  /// By default, the window only disappears.
+  /// By default, this shows nothing. The window only disappears.
   public func tellWithdrawn() {}
 
   /// By default, a new passphrase is not typed twice in one window.

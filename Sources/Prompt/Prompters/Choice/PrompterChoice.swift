@@ -1,12 +1,12 @@
 import LatchkeyControl
 
-/// Asks where the person looks: by the desktop's own prompter, else another one on the display, else on the caller's terminal.
-/// A prompter that is missing or does not work gives way to the next. If none is left, nobody can be asked.
+/// Asks where the person looks. It tries the desktop's own prompter first, then other prompters on the display, then the caller's
+/// terminal. If a prompter is missing or fails, it tries the next one. If none is left, it cannot ask the person.
 public final class PrompterChoice: Prompter {
   private let deadline: PromptDeadline
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
-  /// Whether the person was told that the answer is being checked, and nothing since.
+  /// Whether the last thing that the person was told is that the answer is being checked.
   private var isChecking = false
   /// Shows the person that an answer is being checked, if the prompter shows nothing.
   private var checkingNotice: CheckingNotice?
@@ -19,12 +19,12 @@ public final class PrompterChoice: Prompter {
   private lazy var terminalPrompter = CallerTerminal(path: terminal).map { TerminalPrompter($0, deadline: deadline) }
   private lazy var bus = DesktopBus(deadline: deadline)
 
-  /// Searches for no prompter yet.
+  /// Does not search for a prompter yet.
   ///
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
-  ///   - windowID: the caller's name for its window; may be empty.
-  ///   - willAsk: called before a question with its place, if that differs from the last one.
+  ///   - windowID: the identifier that the caller gave for its window; may be empty.
+  ///   - willAsk: called before a question with the question's place, if the last question was in another place.
   public init(
     desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline,
     willAsk: @escaping (PromptPlace) -> Void = { _ in }
@@ -47,7 +47,7 @@ public final class PrompterChoice: Prompter {
       CallerTerminal(path: terminal).flatMap { Pinentry(terminal: $0, deadline: deadline) }
     }
     let lines = { [unowned self] () -> (any Prompter)? in terminalPrompter }
-    // Beside Plasma, GNOME's may be installed as well.
+    // GNOME's prompter may be installed on Plasma too, so Plasma's comes first.
     candidates = (desktop.isPlasma ? [plasma] : []) + [gnome, window, screen, lines]
   }
 
@@ -75,16 +75,16 @@ public final class PrompterChoice: Prompter {
     return .dismissed
   }
 
-  /// Shows the message by the prompter that asked. If none asked yet, shows it on the caller's terminal, because every dialog
-  /// needs an answer.
+  /// Shows the message by the prompter that asked the last question. If there was no question yet, the message appears on the
+  /// caller's terminal, because every dialog needs an answer.
   public func show(_ notice: PromptText) -> Bool {
     if let current { return current.show(notice) }
-    // If there are windows, they may cover the terminal, or nobody may look at it.
+    // On a display, windows may cover the terminal, and nobody may look at it.
     guard !hasWindows else { return false }
     return terminalPrompter?.show(notice) ?? false
   }
 
-  /// Shows it by the prompter that asked, or else by a notification.
+  /// Shows by the present prompter that the answer is being checked. If the prompter cannot show it, a notification does.
   public func check() -> Bool {
     isChecking = true
     guard let current, !current.check() else { return true }
@@ -92,12 +92,12 @@ public final class PrompterChoice: Prompter {
     return true
   }
 
-  /// Says it by the prompter that asked, and waits.
+  /// Shows the notice by the present prompter, and waits.
   public func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
     current?.wait(notice, until: isDone) ?? deadline.wait(until: isDone)
   }
 
-  /// Tells it by the prompter that asked, if the person waits for the result.
+  /// Tells the person by the present prompter, if the person still waits for a result.
   public func tellWithdrawn() { if isChecking { current?.tellWithdrawn() } }
 
   /// Removes everything from the screen.

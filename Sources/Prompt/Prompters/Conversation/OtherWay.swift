@@ -1,11 +1,11 @@
 /// A way to unlock the vault beside the one that a PAM stack asks for. The person chooses it by an empty answer.
 public protocol OtherWay: AnyObject {
-  /// The sentence that offers it, beside the question.
+  /// The sentence beside the question that offers this way.
   var offer: String { get }
 
-  /// Asks by `prompter` for what the way needs, and unlocks the vault.
+  /// Asks the person by `prompter`, and unlocks the vault.
   ///
-  /// - Parameter detail: the sentences that say who wants access, as beside the question for the password.
+  /// - Parameter detail: the sentences that say who wants access, the same as beside the question for the password.
   func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd
 }
 
@@ -13,7 +13,7 @@ public protocol OtherWay: AnyObject {
 public enum OtherWayEnd: Equatable, Sendable {
   /// The vault is unlocked.
   case unlocked
-  /// It did not unlock the vault. The sentence says why, and stands beside the question that follows.
+  /// The vault stays locked. The sentence says why, and is shown beside the next question.
   case failed(String)
   /// The person declined, or the time was up.
   case dismissed

@@ -3,17 +3,17 @@ import LatchkeyKeybag
 import LatchkeyPAMClient
 import LatchkeySodium
 
-/// A PAM conversation by a prompter: each question of the stack is one question to the person. A module's messages are shown
-/// at once if the prompter can, else beside the next question.
+/// A PAM conversation that uses a prompter. Each question of the PAM stack becomes one question to the person. Messages of a PAM
+/// module appear at once if the prompter can show them, and otherwise beside the next question.
 public final class PromptConversation: Conversation {
-  /// Whether, and why, a question was left without an answer: ``PromptEnd/dismissed``, ``PromptEnd/unavailable``, or
-  /// ``PromptEnd/granted`` if another way unlocked the vault. Nothing is asked afterwards.
+  /// The reason why a question got no answer; nil if there is none. It is ``PromptEnd/dismissed``, ``PromptEnd/unavailable``, or
+  /// ``PromptEnd/granted`` if another way unlocked the vault. No question follows afterwards.
   public private(set) var end: PromptEnd?
   /// Whether the person answered anything since the last ``retry()``.
   public private(set) var hasAnswer = false
 
-  /// Whether the person saw what this is about. Otherwise the person did not mean to agree, whatever a stack accepts: a finger
-  /// on the reader may be for something else.
+  /// Whether the person saw the request. If not, the person has not agreed to it, even if the stack accepts: a finger on the reader
+  /// may have been meant for something else.
   public private(set) var wasSeen = false
 
   private let prompter: any Prompter
@@ -24,10 +24,10 @@ public final class PromptConversation: Conversation {
   /// Whether the last answer was typed, and is not a new passphrase.
   private var wasTyped = false
 
-  /// Asks by `prompter`, in these words.
+  /// Makes a conversation that asks by `prompter` in the words of `wording`.
   ///
-  /// - Parameter given: a program's answer to one question; the words have a mark for that question.
-  /// - Parameter otherWay: the way that an empty answer chooses, if the words offer one.
+  /// - Parameter given: an answer that a program has given to one question. `wording` has a mark that shows which question.
+  /// - Parameter otherWay: the way that an empty answer chooses, if `wording` offers one.
   public init(
     prompter: any Prompter, wording: PromptWording, given: GivenPassphrase? = nil, otherWay: (any OtherWay)? = nil
   ) {
@@ -37,28 +37,29 @@ public final class PromptConversation: Conversation {
     self.given = given
   }
 
-  /// The stack refused, and will be run once more.
+  /// Notes that the stack refused the answer and will run again.
   public func retry() {
     hasAnswer = false
     notes.insert(wording.refusal, at: 0)
   }
 
-  /// Tries the other way before the stack asks. Its failure is told beside the stack's first question.
+  /// Tries the other way before the stack asks. If it fails, the person sees the reason beside the stack's first question.
   public func beginWithOtherWay() {
     if let otherWay, let sentence = refusal(of: otherWay), !sentence.isEmpty { notes.append(sentence) }
   }
 
-  /// Asks or notes one thing; see ``Conversation/answer(_:_:)``.
+  /// Handles one question or message of the stack; see ``Conversation/answer(_:_:)``.
   public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
     switch message {
     case .info(let text), .error(let text):
       let note = PlainText.sentence(text)
-      // The module may wait for the person now. So the message is shown at once if possible, else beside the next question.
+      // The module may already wait for the person, so the message should appear at once. If the prompter cannot show it, it
+      // appears beside the next question.
       guard !note.isEmpty else { return }
       if prompter.show(wording.notice(note)) {
         wasSeen = true
       } else if wording.purpose.needsAgreement && !wasSeen {
-        // A window needs something to agree to.
+        // A window cannot show only a message, so it asks the person to agree.
         confirm(note)
       } else {
         notes.append(note)
@@ -73,12 +74,12 @@ public final class PromptConversation: Conversation {
     }
   }
 
-  /// Tells the person, if the checked answer was typed.
+  /// Tells the person that the answer is being checked, if the person typed the answer.
   public func check() { if wasTyped { _ = prompter.check() } }
 
-  /// Has the person agree to a request that was not shown yet.
+  /// Asks the person to agree to a request that no question has shown yet.
   ///
-  /// - Returns: whether the person agreed; else ``end`` says why not.
+  /// - Returns: whether the person agreed. If not, ``end`` says why.
   @discardableResult
   public func confirm(_ note: String = "") -> Bool {
     guard end == nil else { return false }
@@ -87,7 +88,7 @@ public final class PromptConversation: Conversation {
 
   /// Shows the person a text to read.
   ///
-  /// - Returns: whether the person confirmed it; else ``end`` says why not.
+  /// - Returns: whether the person confirmed it. If not, ``end`` says why.
   public func advise() -> Bool { answer(to: wording.advice()) != nil }
 
   private func ask(_ text: String, isVisible: Bool, _ body: (borrowing SecureBytes) -> Void) {
@@ -104,7 +105,7 @@ public final class PromptConversation: Conversation {
       question.warning = PromptWording.emptiness
       guard given.count > 0 else { continue }
       if prompter.repeatsNew { return body(given) }
-      // An empty second answer is a second Enter after the first one.
+      // An empty second answer means that the person pressed Enter twice.
       var second = answer(to: wording.repetition(of: question))
       while second?.count == 0 { second = answer(to: wording.repetition(of: question)) }
       guard let second else { return }
@@ -115,7 +116,7 @@ public final class PromptConversation: Conversation {
 
   /// Tries another way.
   ///
-  /// - Returns: why it did not unlock the vault; nil if nothing is asked any more, and ``end`` says why.
+  /// - Returns: why the way did not unlock the vault; nil if no question follows, for which ``end`` has the reason.
   private func refusal(of otherWay: any OtherWay) -> String? {
     switch otherWay.unlock(by: prompter, for: wording.detail) {
     case .unlocked: end = .granted

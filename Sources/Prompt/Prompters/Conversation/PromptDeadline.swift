@@ -1,24 +1,24 @@
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The time that a prompt waits: one limit for the whole prompt, and only while somebody wants the answer. Every wait serves
-/// the event loop.
+/// The time that a prompt waits: one limit for the whole prompt. The wait ends early if nobody wants the answer any more. Every
+/// wait runs the event loop.
 public final class PromptDeadline {
-  /// The loop that is served.
+  /// The event loop that runs while a prompt waits.
   public let loop: EventLoop
 
-  /// Whether no answer is wanted any more: the daemon withdrew the prompt, the program shall end, or the time is up.
+  /// Whether the prompt is over: the daemon withdrew it, this program must end, or the time is up.
   public private(set) var isOver = false
 
-  /// Whether it ended because the time is up.
+  /// Whether the prompt is over because the time is up.
   public private(set) var isExpired = false
 
   private let deadline: Int
   /// The limit, in whole seconds.
   let seconds: Int
 
-  /// How long a program may take for an answer that needs no person. It may have to be started first, on a machine that is busy
-  /// with a login.
+  /// How long another program may take for an answer that needs no person. The program may have to start first, while a login keeps
+  /// the machine busy.
   static let programLimit = Duration.seconds(10)
 
   /// Begins to wait.
@@ -28,13 +28,13 @@ public final class PromptDeadline {
     seconds = Int(clamping: limit.components.seconds)
   }
 
-  /// Handles the events that came while a wait did not serve the loop, as when PAM waits for the helper.
+  /// Handles the events that came while the loop did not run, for example while PAM waited for the helper.
   public func catchUp() {
     guard !isOver else { return }
     do { try loop.runOnce(timeout: .zero) } catch { isOver = true }
   }
 
-  /// Waits no longer for anything.
+  /// Ends all waits.
   public func giveUp() { isOver = true }
 
   /// Notes that the time is up, according to the prompter.
@@ -43,12 +43,12 @@ public final class PromptDeadline {
     (isOver, isExpired) = (true, true)
   }
 
-  /// Waits until it is over.
+  /// Waits until the prompt is over.
   public func waitToEnd() { _ = wait(until: { false }) }
 
-  /// Waits until `done`, for a person, or at most for `limit`.
+  /// Waits until `done` returns true, until the prompt is over, or at most for `limit`.
   ///
-  /// - Returns: whether it is done.
+  /// - Returns: whether `done` returned true.
   public func wait(atMost limit: Duration? = nil, until done: () -> Bool) -> Bool {
     let end = limit.map { min(deadline, Process.now + PromptDeadline.milliseconds($0)) } ?? deadline
     while !done() {

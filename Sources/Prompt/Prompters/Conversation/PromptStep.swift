@@ -1,7 +1,7 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// One step of a prompt, by PAM. All steps of a prompt have to be accepted, one after the other.
+/// One step of a prompt, which a PAM stack decides. A prompt succeeds only if every step is accepted, one after the other.
 public struct PromptStep: Equatable, Sendable {
   /// A PAM service.
   public enum Service: String, Sendable {
@@ -17,7 +17,8 @@ public struct PromptStep: Equatable, Sendable {
     case item = "latchkey-item"
   }
 
-  /// The services that can perform the step, in the order of trying. The next one is used if one cannot ask anybody.
+  /// The services that can perform the step, in the order in which they are tried. If one service cannot ask anybody, the next one
+  /// is tried.
   public let services: [Service]
 
   /// The steps of a prompt, in order.
@@ -29,7 +30,7 @@ public struct PromptStep: Equatable, Sendable {
     case .newItemPassphrase: return [PromptStep(services: [.item])]
     case .item, .itemAccess:
       let control = request.access
-      // A finger comes before the password, as it is less effort. Presence and passcode use the same stack.
+      // A finger comes before the password, because it is less effort. Presence and passcode use the same stack.
       var services: [Service] = []
       if !control.conditions.isDisjoint(with: [.biometryAny, .biometryCurrentSet]) { services.append(.biometry) }
       if !control.conditions.isDisjoint(with: [.userPresence, .devicePasscode]) { services.append(.presence) }

@@ -2,21 +2,21 @@ import LatchkeyGcrypt
 import LatchkeySodium
 
 /// Our side of `sx-aes-1`, by which the system prompter hands over the typed text: a Diffie-Hellman agreement, and then
-/// AES-128-CBC, in texts of the form of a key file. It hides the secret from programs that read the bus, and does not
-/// authenticate the other end.
+/// AES-128-CBC, in texts that have the form of a key file. It hides the secret from programs that read the bus, but does not
+/// authenticate the other side.
 final class SecretExchange {
-  /// The text is not one that a prompter sends.
+  /// The text does not have the form that a prompter sends.
   struct Malformed: Error {}
 
   private static let group = "[sx-aes-1]"
-  /// The longest ciphertext that is accepted: PAM takes 512 bytes.
+  /// The longest ciphertext that is accepted. PAM accepts only 512 bytes.
   private static let secretLimit = 4096
 
   private let cipher: SessionCipher
   /// The text for the other side: our public key.
   let text: String
 
-  /// Answers the prompter, which begins.
+  /// Answers the prompter, which sends the first text.
   init(answering text: String) throws {
     guard let peer = SecretExchange.value("public", in: text) else { throw Malformed() }
     let (key, cipher) = try peer.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
@@ -40,7 +40,7 @@ final class SecretExchange {
     return try opened.prefix(count)
   }
 
-  /// The bytes of one key of our group.
+  /// The bytes of one value in our group of the key file.
   private static func value(_ name: String, in text: String) -> [UInt8]? {
     var isOurs = false
     for line in text.split(whereSeparator: \.isNewline) {

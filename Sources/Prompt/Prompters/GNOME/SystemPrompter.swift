@@ -3,8 +3,8 @@ import LatchkeySystemd
 
 /// GNOME's prompter: the shell's own dialog, or the window of gcr-prompter.
 ///
-/// It calls back. PromptReady says that its dialog is ours, and later brings the person's answer. PromptDone says that the
-/// dialog is no longer ours. The prompter shows one dialog at a time, and keeps others waiting.
+/// The prompter calls this object back. PromptReady says that the dialog is now ours, and later brings the person's answer.
+/// PromptDone says that the dialog is no longer ours. The prompter shows one dialog at a time, so other callers wait.
 final class SystemPrompter: Prompter {
   static let name = "org.gnome.keyring.SystemPrompter"
   private static let path = "/org/gnome/keyring/Prompter"
@@ -21,14 +21,14 @@ final class SystemPrompter: Prompter {
   private var stage = Stage.idle
   private var callbacks: BusSlot?
   private var watch: BusSlot?
-  /// The bus name that began. Nobody else may call back.
+  /// The bus name of the prompter that answered BeginPrompting. No other name may call back.
   private var prompter: String?
   private var received = (reply: "", exchange: "")
   private var exchange: SecretExchange?
 
   init(_ desktop: DesktopBus, window: String) {
     self.desktop = desktop
-    // The prompter accepts decimal digits for a window.
+    // The prompter accepts only decimal digits as the identifier of a window.
     self.window = window.utf8.allSatisfy { (0x30...0x39).contains($0) } ? window : ""
   }
 
@@ -57,10 +57,10 @@ final class SystemPrompter: Prompter {
     return .given(secret)
   }
 
-  /// The prompter's dialog stays, and shows that it waits.
+  /// The prompter's dialog stays on the screen, and itself shows that it waits.
   func check() -> Bool { true }
 
-  /// The dialog stays on the screen with the question for the PIN, which names the device. The person can cancel it.
+  /// The last dialog stays on the screen. It asked for the PIN and names the device, and the person can cancel it.
   func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
     let isOver = { [self] in stage == .gone || desktop.isLost }
     return desktop.deadline.wait(until: { isDone() || isOver() }) && !isOver()
@@ -71,12 +71,12 @@ final class SystemPrompter: Prompter {
     watch = nil
     guard prompter != nil, !desktop.isLost else { return }
     stage = .gone
-    // Called even after PromptDone. gcr's prompter closes a dialog by itself at Escape, and does not check then whether another
-    // one waits. This call makes it check.
+    // This call is needed even after PromptDone. When the person presses Escape, gcr's prompter closes the dialog itself, but does
+    // not check whether another dialog waits. This call makes it check.
     try? call("StopPrompting") { _ in
     } reply: { _ in
     }
-    // The program may end now.
+    // This program may end next, so the call must be sent now.
     desktop.bus.flush()
   }
 
@@ -92,7 +92,7 @@ final class SystemPrompter: Prompter {
       ) {
         $0.appendObjectPath(Self.callback)
       } reply: { [weak self] result in
-        // This comes before PromptReady, which the prompter sends afterwards.
+        // This reply comes before PromptReady, so PromptReady's sender can be checked.
         if case .success(let message) = result { self?.prompter = message.sender }
         isBegun = self?.prompter != nil
       }
@@ -100,7 +100,7 @@ final class SystemPrompter: Prompter {
     guard desktop.deadline.wait(atMost: PromptDeadline.programLimit, until: { isBegun != nil || desktop.isLost }),
       let prompter
     else {
-      // A late prompt finds no caller, and is withdrawn.
+      // If the prompter shows a dialog late, it finds no callback here, and withdraws the dialog.
       callbacks = nil
       return false
     }
@@ -158,10 +158,10 @@ final class SystemPrompter: Prompter {
   private func promptReady(_ call: MethodCall) throws(BusError) {
     guard call.sender == prompter else { throw .accessDenied("this is not your prompt") }
     let reply = try call.message.readString()
-    // Changed properties of the dialog, which we do not use.
+    // Skips the changed properties of the dialog, which we do not need.
     try call.message.skip()
     received = (reply, try call.message.readString())
-    // Only then is the prompter ready for the next call, so the answer goes out first.
+    // The prompter accepts our next call only after this reply, so the reply goes out first.
     call.reply()
     if stage == .waiting { stage = .ready }
   }

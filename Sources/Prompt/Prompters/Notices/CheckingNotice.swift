@@ -5,11 +5,11 @@ import LatchkeySystemd
 /// Tells the person by a notification that the answer is still being checked, if the prompter does not show that. The
 /// notification is removed with this object.
 ///
-/// PAM serves no event loop meanwhile, so a thread with a connection of its own does this.
+/// While PAM checks the answer, no event loop runs. So a thread with its own connection shows the notification.
 final class CheckingNotice {
   private let thread: SideThread?
 
-  /// Most answers are checked before somebody wonders.
+  /// The wait before the notification. Most answers are checked sooner.
   private static let delay = Duration.seconds(2)
 
   init() { thread = SideThread { end in Self.run(until: end) } }
@@ -21,7 +21,7 @@ final class CheckingNotice {
     defer { ending = nil }
     ending = try? loop.addIO(fd: end, events: .readable) { _ in
       life.giveUp()
-      // The descriptor stays readable, so this would be called again and again.
+      // The descriptor stays readable, so the loop would call this handler again and again.
       ending?.cancel()
     }
     guard ending != nil, !life.wait(atMost: delay, until: { life.isOver }) else { return }

@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// A text that the person reads while something waits for them, such as a device that they touch. The desktop shows it as a
+/// A text for a person while something waits for them, such as a device that they must touch. The desktop shows the text as a
 /// notification.
 public struct PersonNotice {
   private let title: String
@@ -9,10 +9,10 @@ public struct PersonNotice {
   /// How long the notification server may take to return the notification's number.
   private static let answerLimit = Duration.seconds(1)
 
-  /// Shows nothing yet.
+  /// Makes a notice without showing it.
   public init(title: String, text: String) { (self.title, self.text) = (title, text) }
 
-  /// Shows it until `deadline` is over.
+  /// Shows the notice until `deadline` is over.
   ///
   /// - Returns: false at once, if no program shows notifications.
   public func show(until deadline: PromptDeadline) -> Bool {
@@ -22,7 +22,7 @@ public struct PersonNotice {
     _ = deadline.wait(until: { answer != nil || bus.isLost })
     if case .failure = answer { return false }
     _ = deadline.wait(until: { bus.isLost })
-    // The number may still be on its way.
+    // The notification's number may still be on its way, and closing needs it.
     _ = PromptDeadline(loop: deadline.loop, limit: Self.answerLimit).wait(until: { answer != nil || bus.isLost })
     if case .success(let message) = answer, let number = try? message.readUInt32() {
       bus.bus.closeNotification(number)

@@ -1,9 +1,9 @@
 import Glibc
 import LatchkeySodium
 
-/// Assuan's lines, as pinentry speaks them: a command, then data lines, and OK or ERR.
+/// The lines of Assuan, pinentry's protocol: to a command, pinentry answers data lines, and then OK or ERR.
 enum Assuan {
-  /// The longest line, with its end.
+  /// The longest line, including its newline.
   static let lineLimit = 1000
 
   /// Whether a command fits into a line.
@@ -28,25 +28,25 @@ enum Assuan {
     case done
     /// The command failed with this code of libgpg-error, without the error's source.
     case failed(UInt32)
-    /// The command has not ended: pinentry asks how good the data are, which are the part of a new passphrase typed so far.
+    /// The command has not ended: pinentry asks how strong the new passphrase is. The data are the letters typed so far.
     case asksQuality
-    /// The line is not Assuan.
+    /// The line is not valid Assuan.
     case garbled
   }
 }
 
-/// Reads the answers, in locked memory, because the data of an answer may be a password.
+/// Reads pinentry's answers into locked memory, because the data of an answer may be a password.
 final class AssuanReader {
   /// Bytes that arrived and are not parsed yet.
   private var buffer: SecureBytes
   private var filled = 0
-  /// The data of the answer, up to now.
+  /// The answer's data that have come so far.
   private var data: SecureBytes
   private var dataCount = 0
-  /// Whether the answer was typed twice, and was the same.
+  /// Whether pinentry has asked for the answer twice and got the same text.
   private(set) var isRepeated = false
 
-  /// More than PAM accepts for an answer, and longer than any flavour's name.
+  /// The most bytes of data. This is more than PAM accepts for an answer, and longer than any name of a pinentry's kind.
   private static let dataLimit = 1024
   private static let quality = "INQUIRE QUALITY"
 
@@ -55,7 +55,7 @@ final class AssuanReader {
     data = try SecureBytes(count: Self.dataLimit)
   }
 
-  /// Lends the room behind the received bytes. `body` fills it and returns how much it filled.
+  /// Lends the free room after the received bytes to `body`, which fills some of it and returns how many bytes.
   func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
     let filled = self.filled
     let count = buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[filled...])) }
@@ -63,7 +63,7 @@ final class AssuanReader {
     return count
   }
 
-  /// Parses the received bytes, until a command has ended; nil while it has not.
+  /// Parses the received bytes. Returns the end of the command; nil if the command has not ended yet.
   func next() -> Assuan.End? {
     while true {
       let filled = self.filled
@@ -79,7 +79,7 @@ final class AssuanReader {
     }
   }
 
-  /// Forgets the answer to the command before.
+  /// Forgets the answer to the previous command.
   func begin() { isRepeated = false }
 
   /// Takes the answer's data.
@@ -115,7 +115,7 @@ final class AssuanReader {
       let code = digits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - 0x30) }
       return .failed(UInt32(truncatingIfNeeded: code & 0xffff))
     }
-    // Comments, and reports of progress.
+    // Comments and progress reports are skipped.
     if line.isEmpty || line.first == UInt8(ascii: "#") || line.starts(with: "S ".utf8) { return nil }
     return .garbled
   }

@@ -5,18 +5,19 @@ import LatchkeySodium
 
 /// Asks by a pinentry: in a window, or on the caller's terminal.
 ///
-/// The option `allow-external-password-cache` is never given: a pinentry then asks the Secret Service, and so us.
+/// This never sets the option `allow-external-password-cache`. With that option, pinentry would ask the Secret Service, which is
+/// Latchkey itself.
 final class Pinentry: Prompter {
   private var process: PinentryProcess
   private let terminal: CallerTerminal?
   private let deadline: PromptDeadline
-  /// The terminal's settings between and during the questions: without echo, and without keys that would end or stop the
-  /// terminal's own program while pinentry goes on reading.
+  /// The terminal's settings between and during the questions: no echo, and no keys that end or stop a program. Such a key would
+  /// reach the caller, while pinentry would go on reading.
   private var silence: TerminalEcho?
-  /// Pinentry's settings of the terminal while it asks.
+  /// The settings that pinentry gave the terminal for its question.
   private var screen: termios?
   private var isShown = false
-  /// Whether the process was ended, and the next question needs another one.
+  /// Whether the process has been stopped, so that the next question needs a new one.
   private var isSpent = false
 
   private(set) var repeatsNew = false
@@ -25,19 +26,19 @@ final class Pinentry: Prompter {
 
   private static let displays: Set<String> = ["DISPLAY", "WAYLAND_DISPLAY"]
 
-  /// The errors by which a person dismisses a prompt: cancelled, not confirmed, fully cancelled.
+  /// The errors that mean that the person dismissed the prompt: cancelled, not confirmed, fully cancelled.
   private static let dismissals: Set<UInt32> = [99, 114, 198]
   /// The error of a pinentry whose time is up.
   private static let timeout: UInt32 = 62
 
-  /// Nil if no pinentry works there.
+  /// Nil if no pinentry works in that place.
   init?(terminal: CallerTerminal?, deadline: PromptDeadline) {
     guard let process = Self.started(for: terminal, deadline) else { return nil }
     self.process = process
     self.terminal = terminal
     self.deadline = deadline
     if terminal == nil, Self.isFlavor("gnome3", process) {
-      // GNOME's prompter was tried already, and this flavour would wait for it without a limit.
+      // This kind of pinentry uses GNOME's prompter, which has already failed, and would wait for it without a limit.
       return nil
     }
   }
@@ -46,9 +47,9 @@ final class Pinentry: Prompter {
     guard let process = PinentryProcess(without: terminal == nil ? [] : displays, deadline: deadline),
       process.response() == .done
     else { return nil }
-    // Pinentry's own limit is 60 s. With this, a pinentry that outlives this program ends at the prompt's limit.
+    // Pinentry's own limit is 60 s. This option gives it the prompt's limit, so that it ends even if this program is gone.
     _ = process.run("SETTIMEOUT \(deadline.seconds)")
-    // Without this option, or with the locale "C", letters outside ASCII are dropped from the answer without notice.
+    // Without this option, or with the locale "C", pinentry silently drops letters outside ASCII from the answer.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(locale))")
     if let terminal {
       guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
@@ -75,9 +76,10 @@ final class Pinentry: Prompter {
       _ = process.run("SETERROR \(Assuan.escape(PlainText.sentence(question.warning)))")
     }
     if !question.repeatLabel.isEmpty {
-      // Pinentries that can do neither return an error, or ignore the option.
+      // Some pinentries have no quality bar and no second field. They return an error, or ignore the option.
       _ = process.run("SETQUALITYBAR \(Assuan.escape(PromptWording.strength))")
-      // Enter in the first field counts as an answer, and the second field is then empty. pinentry-tty has lines, not fields.
+      // If the person presses Enter in the first field, the second field is empty and the two differ. So the sentence names the Tab
+      // key. pinentry-tty has lines, not fields.
       let difference = isOfLines ? PromptWording.difference : PromptWording.differenceOfFields
       _ = process.run("SETREPEATERROR \(Assuan.escape(difference))")
       _ = process.run("SETREPEAT \(Assuan.escape(question.repeatLabel))")
@@ -101,20 +103,20 @@ final class Pinentry: Prompter {
         return .dismissed
       }
       return Self.dismissals.contains(code) ? .dismissed : .unavailable
-    // The pinentry ended while the person looked at it, or the time is up.
+    // Pinentry ended while it asked, or the time is up.
     case nil: return .dismissed
     case .garbled, .asksQuality: return .unavailable
     }
   }
 
-  /// Only on a terminal: a window is gone with its answer. A pinentry that drew on the whole terminal can leave text in this
-  /// line.
+  /// Only a terminal can show it, because a window disappears with its answer. If pinentry drew on the whole terminal, text may be
+  /// left in this line, so the line is cleared first.
   func check() -> Bool {
     terminal?.say("\r\u{1B}[K" + TerminalConversation.checking + "\n")
     return terminal != nil
   }
 
-  /// In a window with one button, which cancels. On a terminal, in a line.
+  /// A window shows the notice with one button, which cancels. A terminal shows it in a line.
   func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
     if let terminal { return terminal.wait(notice, until: isDone, deadline) }
     let texts = [
@@ -123,13 +125,13 @@ final class Pinentry: Prompter {
     for (command, text) in texts { _ = process.run("\(command) \(Assuan.escape(text))") }
     process.send("CONFIRM --one-button")
     let end = process.response(atMost: nil, or: isDone)
-    // The window goes with its process.
+    // Ending the process closes the window.
     process.stop()
     isSpent = true
     switch end {
     case .done: return isDone()
     case .failed(let code) where Self.dismissals.contains(code): return isDone()
-    // A window that cannot be shown keeps nobody from touching the device.
+    // The person can touch the device even if no window could be shown.
     case .failed, .garbled, .asksQuality, nil: return deadline.wait(until: isDone)
     }
   }
@@ -138,8 +140,8 @@ final class Pinentry: Prompter {
 
   func end() { clear() }
 
-  /// Turns the terminal's echo off, and drops text that was typed before the question. Otherwise a second Enter after the last
-  /// answer would be the next answer.
+  /// Turns the terminal's echo off, and drops text that was typed before the question. Without this, a second Enter after the last
+  /// answer would count as the next answer.
   private func takeTerminal() -> Bool {
     guard let terminal else { return true }
     if silence != nil {
@@ -150,7 +152,7 @@ final class Pinentry: Prompter {
     return silence != nil
   }
 
-  /// Waits until pinentry has set up the terminal.
+  /// Waits until pinentry has changed the terminal's settings, and keeps these settings.
   private func watchTerminal(since before: termios?) {
     guard let terminal, screen == nil, let before else { return }
     for _ in 0..<500 where screen == nil && !process.hasInput && !deadline.isOver {
@@ -159,7 +161,7 @@ final class Pinentry: Prompter {
     }
   }
 
-  /// A pinentry that is ended while it asks leaves its screen on the terminal.
+  /// Resets the terminal. If pinentry is stopped while it asks, it leaves its screen on the terminal.
   private func clear() {
     guard let terminal else { return }
     if isShown { process.stop() }
@@ -170,7 +172,7 @@ final class Pinentry: Prompter {
     isShown = false
   }
 
-  /// Whether the answer has a Ctrl-C. If Ctrl-C sends no signal, pinentry takes it for a letter.
+  /// Whether the answer has a Ctrl-C. Ctrl-C sends no signal here, so pinentry takes it for a letter.
   private static func isInterrupted(_ answer: borrowing SecureBytes) -> Bool {
     answer.bytes.withUnsafeBytes { $0.contains(TerminalEcho.interruptKey) }
   }

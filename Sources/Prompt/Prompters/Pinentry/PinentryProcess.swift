@@ -3,13 +3,13 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// A running pinentry. The person chooses it by the `pinentry` in PATH, as for GnuPG.
+/// A running pinentry. It is the first `pinentry` in PATH, so a person chooses it as for GnuPG.
 final class PinentryProcess {
-  /// 0 once it is reaped.
+  /// The process number; 0 after the process was reaped.
   private var process: pid_t = 0
-  /// The way of its commands. This is not a pipe, because a write to a pinentry that is gone must not raise a signal.
+  /// Carries the commands to pinentry. It is a socket, because writing into a pipe would raise a signal if pinentry is gone.
   private let socket: FileDescriptor
-  /// The way of its answers. This is not a socket, because the buffer of a socket cannot be overwritten.
+  /// Carries the answers from pinentry. It is a pipe, because the buffer of a socket cannot be overwritten.
   private let answers: FileDescriptor
   private let reader: AssuanReader
   private let deadline: PromptDeadline
@@ -17,9 +17,9 @@ final class PinentryProcess {
   /// Whether unread data may have come.
   private(set) var hasInput = false
 
-  /// Starts one, without a terminal of its own.
+  /// Starts a pinentry without a controlling terminal.
   ///
-  /// - Parameter hidden: variables of the environment that the pinentry does not get.
+  /// - Parameter hidden: environment variables that pinentry does not get.
   init?(without hidden: Set<String>, deadline: PromptDeadline) {
     guard let reader = try? AssuanReader(), let ends = try? FileDescriptor.connectedPair() else { return nil }
     let commands = FileDescriptor(owning: ends.1)
@@ -36,16 +36,16 @@ final class PinentryProcess {
 
   deinit { stop() }
 
-  /// Waits for the end of a command. The greeting counts as one.
+  /// Waits for the end of a command. Pinentry's greeting counts as the end of a command.
   ///
-  /// - Parameter isDone: whether the end is not wanted any more.
-  /// - Returns: nil if it took too long, or the program ended, or `isDone`.
+  /// - Parameter isDone: returns true when the caller no longer waits for the end.
+  /// - Returns: nil if it took too long, if pinentry ended, or if `isDone` returned true.
   func response(
     atMost limit: Duration? = PromptDeadline.programLimit, or isDone: () -> Bool = { false }
   ) -> Assuan.End? {
     while true {
       while let end = reader.next() {
-        // Pinentry waits now, and writes nothing before the next command.
+        // Pinentry writes nothing before the next command, so the pipe can be overwritten now.
         answers.overwritePipe()
         guard end == .asksQuality else { return end }
         sendQuality()
@@ -58,7 +58,7 @@ final class PinentryProcess {
     }
   }
 
-  /// Tells pinentry how hard to guess the typed text is; below 0 is a warning.
+  /// Tells pinentry how hard to guess the typed text is; a number below 0 shows a warning.
   private func sendQuality() {
     var percent = 0
     if let typed = reader.takeData() { percent = PassphraseStrength.percent(typed) }
@@ -71,13 +71,13 @@ final class PinentryProcess {
 
   /// Sends a command.
   ///
-  /// - Returns: false if the command is longer than a line may be. Nothing is sent then: a question without its end could hide
-  ///   what the answer allows.
+  /// - Returns: false if the command is longer than a line may be. Then nothing is sent, because the cut end of a question may be
+  ///   the part that says what the answer allows.
   @discardableResult
   func send(_ command: String) -> Bool {
     guard Assuan.fits(command) else { return false }
     reader.begin()
-    // Older input belongs to the command before.
+    // Earlier input belongs to the previous command.
     hasInput = false
     sendLine(command)
     return true
@@ -95,17 +95,17 @@ final class PinentryProcess {
   /// Takes the data that came with the last answer.
   func takeData() -> SecureBytes? { reader.takeData() }
 
-  /// Ends it, whatever it is doing.
+  /// Ends pinentry, whatever it is doing.
   ///
-  /// It is killed, not asked to end. Otherwise it would reset the terminal to its first settings, without echo, although a
-  /// shell may have taken the terminal back meanwhile.
+  /// The process is killed. If it were asked to end, it would first reset the terminal to the settings that it found, which are
+  /// without echo. By then a shell may already use the terminal again.
   func stop() {
     guard process > 0 else { return }
     source = nil
     kill(process, SIGKILL)
     while waitpid(process, nil, 0) < 0, errno == EINTR {}
     process = 0
-    // An answer may have come that nobody waits for any more.
+    // An answer may have come too late. It is erased too.
     if let rest = try? SecureBytes(count: Assuan.lineLimit) { drain(into: rest) }
     answers.overwritePipe()
   }
@@ -127,7 +127,7 @@ final class PinentryProcess {
     posix_spawn_file_actions_adddup2(&actions, commands, STDIN_FILENO)
     posix_spawn_file_actions_adddup2(&actions, answers, STDOUT_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-    // The event loop has signals blocked, and the child would inherit that.
+    // The event loop has blocked signals, and the child would inherit that.
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)

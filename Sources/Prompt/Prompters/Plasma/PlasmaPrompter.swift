@@ -3,8 +3,8 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Plasma's prompter, ksecretprompter. It has one window for each request, with a field and a text of its own around the name
-/// that it gets. A request goes on after an answer, until we say whether the answer was right.
+/// Plasma's prompter, ksecretprompter. It opens one window for each request, with a field and its own text around the name that we
+/// give. A request does not end with the answer, but only when we say whether the answer was right.
 final class PlasmaPrompter: Prompter {
   static let name = "org.kde.secretprompter"
   private static let path = "/SecretPrompter"
@@ -14,7 +14,7 @@ final class PlasmaPrompter: Prompter {
   /// The longest answer, in bytes: PAM's limit.
   private static let answerLimit = 512
 
-  /// The replies to Accepted and Rejected.
+  /// Our replies to the prompter's calls Accepted and Rejected.
   private enum Action: Int32 {
     case close = 0
     case keep = 1
@@ -27,7 +27,7 @@ final class PlasmaPrompter: Prompter {
   private var stage = Stage.idle
   private var callbacks: BusSlot?
   private var watch: BusSlot?
-  /// The bus name that shows the window. Nobody else may call back.
+  /// The bus name of the program that shows the window. No other name may call back.
   private var prompter: String?
   private var count = 0
   private var request: String { "\(Self.requests)/\(count)" }
@@ -43,7 +43,7 @@ final class PlasmaPrompter: Prompter {
   }
 
   func ask(_ question: PromptText) -> Answer {
-    // Each of its windows has a field.
+    // Every window of Plasma's prompter has a field, so it cannot ask for agreement only.
     guard !question.isConfirmation else { return .unavailable }
     if pending != nil && stage == .accepted && question.message == asked && !question.warning.isEmpty {
       stage = .waiting
@@ -62,7 +62,7 @@ final class PlasmaPrompter: Prompter {
     return .given(secret)
   }
 
-  /// The window stays as it was, and shows no text of ours, so a notification says it.
+  /// Plasma's window cannot show this text, so a notification shows it.
   func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
     var number: UInt32?
     try? desktop.bus.notify(notice.title, notice.message) { reply in
@@ -77,7 +77,7 @@ final class PlasmaPrompter: Prompter {
   func end() {
     judge(.close)
     if stage == .waiting { dismiss() }
-    // An answer may have come that nobody waits for any more.
+    // An answer may have come too late. It is erased too.
     if let number = answer.take() { FileDescriptor(owning: number).erasePipe() }
     callbacks = nil
     watch = nil
@@ -98,7 +98,8 @@ final class PlasmaPrompter: Prompter {
         callbacks = try desktop.bus.export(requestInterface, below: Self.requests) { [weak self] in $0 == self?.request
         }
       }
-      // The window says "… the wallet NAME.", or "… create the wallet NAME.". The name is the only text of ours.
+      // The window says "… the wallet NAME.", or "… create the wallet NAME.". We can choose only the name, so the question goes
+      // there.
       var name = "Latchkey: \(question.message). \(question.detail)"
       if name.last == "." { name.removeLast() }
       try desktop.bus.callAsync(
@@ -115,7 +116,7 @@ final class PlasmaPrompter: Prompter {
         if case .success = $0 { isOpen = true } else { isOpen = false }
       }
     } catch { return false }
-    // The prompter answers once the window is shown, and may call back before that.
+    // The prompter replies when the window is shown, and may call back even before.
     let isDone = desktop.deadline.wait { isOpen != nil || stage != .waiting || desktop.isLost }
     if isOpen == true || stage == .accepted || stage == .rejected { return true }
     if !isDone || stage == .waiting { dismiss() }
@@ -137,7 +138,7 @@ final class PlasmaPrompter: Prompter {
     try? desktop.bus.emitSignal(path: request, interface: Self.interface, member: "Dismiss", to: prompter)
   }
 
-  /// All bytes that the prompter wrote into its descriptor.
+  /// All bytes that the prompter wrote into the descriptor.
   private func read() -> SecureBytes? {
     guard let number = answer.take() else { return nil }
     let descriptor = FileDescriptor(owning: number)

@@ -4,31 +4,31 @@ import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The terminal of the program that caused the prompt. It is not the controlling terminal of any process here.
+/// The terminal of the program that caused the prompt. It is not the controlling terminal of this process.
 final class CallerTerminal {
-  /// The path of its device.
+  /// The path of the terminal's device.
   let path: String
   private let device: FileDescriptor
 
-  /// Nil if no questions can be asked there: see ``ControllingTerminal/openForQuestions(_:)``.
+  /// Nil if the terminal cannot be used for questions: see ``ControllingTerminal/openForQuestions(_:)``.
   init?(path: String) {
     guard let device = ControllingTerminal.openForQuestions(path) else { return nil }
     self.path = path
     self.device = device
   }
 
-  /// The open device, lent.
+  /// The number of the open device, which this object keeps.
   var number: Int32 { device.number }
 
-  /// The kind of terminal for pinentry: a guess, because a process outside the terminal's session cannot know it.
+  /// The kind of terminal for pinentry: This is a guess, because a process outside the terminal's session cannot find it out.
   var kind: String {
     if path.hasPrefix("/dev/pts/") { return "xterm" }
     let isScreen = path.hasPrefix("/dev/tty") && path.dropFirst("/dev/tty".count).allSatisfy(\.isNumber)
-    // On serial lines agetty(8) uses the other kind.
+    // agetty(8) uses vt220 on serial lines.
     return isScreen ? "linux" : "vt220"
   }
 
-  /// Its present settings; nil if it is gone.
+  /// The terminal's present settings; nil if the terminal is gone.
   var settings: termios? {
     var settings = termios()
     return tcgetattr(device.number, &settings) == 0 ? settings : nil
@@ -36,9 +36,9 @@ final class CallerTerminal {
 
   private struct Done: Error {}
 
-  /// Says that a device waits for the person, and waits until `isDone`. Ctrl-C and Ctrl-D end that.
+  /// Says that a device waits for the person, and waits until `isDone` is true. Ctrl-C and Ctrl-D end the wait.
   ///
-  /// - Returns: whether it is done.
+  /// - Returns: whether `isDone` became true.
   func wait(_ notice: PromptText, until isDone: () -> Bool, _ deadline: PromptDeadline) -> Bool {
     say(translated("\(notice.message) (Ctrl-C cancels)") + "\n")
     var isReadable = false
@@ -49,7 +49,7 @@ final class CallerTerminal {
     defer { source.cancel() }
     while true {
       do {
-        // A line that is typed meanwhile is dropped.
+        // If the person types a line meanwhile, the line is dropped.
         _ = try SecretLine.read(from: number) {
           isReadable = false
           guard deadline.wait(until: { isReadable || isDone() }) else { throw SecretLine.Cancelled() }

@@ -6,15 +6,14 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Asks on the caller's terminal, line by line. During a question the terminal's keys send no signals, because these would go
-/// to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
+/// Asks on the caller's terminal, line by line. During a question Ctrl-C and other keys send no signals, because the signals would
+/// go to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
 final class TerminalPrompter: Prompter {
   private let terminal: CallerTerminal
   private let deadline: PromptDeadline
-  /// The heading that was printed already.
+  /// The heading that was printed last.
   private var head = ""
-  /// Between the questions the terminal shows no typed characters, because a person may type the next answer while PAM takes
-  /// its time.
+  /// Turns the echo off between questions, because a person may already type the next answer while PAM is busy.
   private var silence: TerminalEcho?
 
   var place: PromptPlace { .terminal }
@@ -32,10 +31,10 @@ final class TerminalPrompter: Prompter {
       let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
     else { return .unavailable }
     defer {
-      // A visible answer also shows the end of its line, but a dismissed one does not.
+      // The echo of a visible answer ends the line. After a hidden or dismissed answer the line must be ended here.
       if !question.isVisible || deadline.isOver { terminal.say("\n") }
       echo.restore()
-      // No other question follows, but a PAM module may take its time to notice.
+      // No question follows, but the PAM module may need some time to end. The terminal is given back now.
       if deadline.isOver { end() }
     }
     say(question)
@@ -66,7 +65,7 @@ final class TerminalPrompter: Prompter {
 
   func tellWithdrawn() { terminal.say(TerminalPrompter.withdrawn) }
 
-  /// The words after "Checking..." when nobody wants the answer any more.
+  /// The sentence after "Checking..." if the answer is no longer needed.
   static var withdrawn: String {
     translated(
       "The prompt was withdrawn: the vault was locked, too many answers were wrong, or the program that asked has ended."

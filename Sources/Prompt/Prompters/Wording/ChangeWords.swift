@@ -1,8 +1,8 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// The change of an item, in the person's language. The daemon sends English words, to put after the item's name, so that
-/// prompts compare equal in every language. Unknown words stay as they are.
+/// The change of an item, in the person's language. The daemon sends English words that follow the item's name. So equal prompts
+/// are equal in every language. Unknown words stay English.
 enum ChangeWords {
   static func clauses(_ words: String) -> String {
     words.split(text: ", to ").enumerated()

@@ -1,21 +1,21 @@
 import Glibc
 import LatchkeySodium
 
-/// How hard a new passphrase is to guess, for a bar beside the field where it is typed: a hint only. It knows no words.
+/// How hard a new passphrase is to guess, for a bar beside the field. This is only a hint: it knows no words of any language.
 enum PassphraseStrength {
-  /// The percentage below which it is a warning.
+  /// A passphrase with a lower percentage gets a warning.
   static let weak = 50
-  /// From how many bits on a passphrase counts as perfect: each guess costs an Argon2id.
+  /// A passphrase with so many bits counts as perfect. The number can be low, because each guess costs one run of Argon2id.
   private static let enough = 72.0
 
-  /// From 0 to 100.
+  /// The strength of a passphrase, from 0 to 100.
   static func percent(_ passphrase: borrowing SecureBytes) -> Int {
     let bits = passphrase.bytes.withUnsafeBytes { bytes in letters(bytes) * log2(alphabet(bytes)) }
     return min(100, Int(bits / enough * 100))
   }
 
-  /// How many letters there are that do not follow from the one before. In a run such as "aaaa", "1234" or "dcba", the first
-  /// letter counts fully and each other one a quarter.
+  /// The number of letters that do not follow from the letter before. In a run such as "aaaa", "1234" or "dcba", the first letter
+  /// counts fully and each other one a quarter.
   private static func letters(_ bytes: UnsafeRawBufferPointer) -> Double {
     var letters = 0.0
     var step: Int?
@@ -27,7 +27,7 @@ enum PassphraseStrength {
     return letters
   }
 
-  /// The size of the alphabet of the kinds of letters that it uses.
+  /// The size of the alphabet that a passphrase uses: the sum over its kinds of letters.
   private static func alphabet(_ bytes: UnsafeRawBufferPointer) -> Double {
     var sizes = (small: 0, capital: 0, digit: 0, sign: 0, other: 0)
     for byte in bytes {

@@ -1,15 +1,16 @@
-/// Makes others' text, such as labels and names of programs, safe to show. The result is one line of a limited length. Nothing
-/// in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters differ
-/// in what they take as markup, and some show escapes literally. So the characters that begin markup are replaced.
+/// Makes texts that other programs chose, such as labels and names, safe to show. The result is one line of a limited length.
+/// Nothing in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters
+/// differ in what they take as markup, and some show escapes literally. So the characters that begin markup are replaced.
 public enum PlainText {
-  /// How many characters (Unicode scalars) are shown of a name.
+  /// A prompt shows so many characters (Unicode scalars) of a name at most.
   static let nameLimit = 80
-  /// How many marks one character may carry. Marks are drawn above and below each other, and many of them cover the lines around.
+  /// How many marks one character may carry. Marks are drawn above and below each other, so many of them would cover the lines
+  /// around.
   static let markLimit = 2
-  /// How many characters are shown of a sentence, such as the message of a PAM module.
+  /// A prompt shows so many characters of a sentence, such as a PAM module's message, at most.
   static let sentenceLimit = 300
-  /// How many bytes are shown of a name or a sentence for each of these characters, as Assuan writes them. A line of Assuan has
-  /// 999 bytes for all names and sentences of a question, and a program chooses its names.
+  /// The most bytes of a name or a sentence, escaped for Assuan. All names and sentences of a question must fit into one line of
+  /// Assuan, which has 999 bytes, and programs choose their names.
   static let nameBytes = 120
   static let sentenceBytes = 420
 
@@ -26,14 +27,14 @@ public enum PlainText {
     clean(text, limit: sentenceLimit, bytes: sentenceBytes, quotation: "\"")
   }
 
-  /// How many bytes a question of several lines may have, as Assuan writes them in one line with its command and with what is around
-  /// it.
+  /// The most bytes of a question of several lines, escaped for Assuan. The command and the text around it must fit into the same
+  /// line of Assuan.
   static let linesBytes = 950
-  /// How many lines it may have. A window of more could show its end below the screen.
+  /// The most lines of such a question. A longer one could end below the edge of the screen.
   static let linesLimit = 16
 
-  /// A question of another program's with all its lines, of which nothing is cut, as what it is about may be at its end. Nil if it
-  /// is longer than a prompter shows.
+  /// A question of another program, with all its lines. Nothing is cut off, because its end may be the important part. Nil if the
+  /// question is longer than a prompter can show.
   public static func lines(_ text: String) -> String? {
     guard text.utf8.count <= 4 * linesBytes else { return nil }
     let lines = text.split(whereSeparator: \.isNewline).map {
@@ -43,7 +44,7 @@ public enum PlainText {
     return lines.count <= linesLimit && Assuan.escape(all).utf8.count <= linesBytes ? all : nil
   }
 
-  /// Whether it looks like a quotation mark in some language.
+  /// Whether a character looks like a quotation mark of some language.
   private static func isQuotation(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .initialPunctuation, .finalPunctuation: scalar != "’"
@@ -51,7 +52,7 @@ public enum PlainText {
     }
   }
 
-  /// How many bytes of a line of Assuan a character takes.
+  /// The number of bytes that a character takes in a line of Assuan.
   private static func size(_ scalar: Unicode.Scalar) -> Int { scalar == "%" ? 3 : UTF8.width(scalar) }
 
   private static func clean(_ text: String, limit: Int, bytes: Int, quotation: Unicode.Scalar) -> String {
@@ -59,14 +60,14 @@ public enum PlainText {
     var (size, marks) = (0, 0)
     reading: for scalar in text.unicodeScalars {
       switch scalar.properties.generalCategory {
-      // Characters that are not shown, but change the text around them.
+      // These characters are invisible, but change the text around them.
       case .format, .surrogate, .privateUse, .unassigned: continue
       case .control, .lineSeparator, .paragraphSeparator, .spaceSeparator:
         if let last = result.last, last != " " {
           result.append(" ")
           marks = 0
         }
-      // At the start they would be drawn over the text before the name.
+      // Marks at the start of a name would be drawn over the text before it.
       case .nonspacingMark, .enclosingMark:
         guard !result.isEmpty, marks < markLimit else { continue }
         marks += 1

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// One thing that a person is asked. Every text in it is safe to show: see ``PlainText``.
+/// One question to a person. Every text in it is safe to show: see ``PlainText``.
 public struct PromptText: Equatable, Sendable {
   /// The title of a window.
   public var title: String
@@ -14,11 +14,11 @@ public struct PromptText: Equatable, Sendable {
   public var label: String
   /// The text of the button that gives the answer.
   public var button: String
-  /// Whether the answer may be seen.
+  /// Whether the typed answer is visible.
   public var isVisible: Bool
-  /// Whether there is nothing to type: the person agrees, or does not. The answer is empty then.
+  /// Whether the person only agrees or declines, and types nothing. The answer is then empty.
   public var isConfirmation = false
-  /// Whether the answer is a new secret, which is to be given twice.
+  /// Whether the answer is a new secret, which the person must give twice.
   public var isNew: Bool
   /// The text before a second field, if the prompter has one; empty for a single field.
   public var repeatLabel = ""
@@ -26,7 +26,7 @@ public struct PromptText: Equatable, Sendable {
   /// Whether an empty answer chooses the other way to unlock, which ``detail`` offers.
   var offersOtherWay = false
 
-  /// Puts them together.
+  /// Makes a question of its parts.
   public init(
     title: String, message: String, detail: String = "", warning: String = "", label: String, button: String,
     isVisible: Bool = false, isNew: Bool = false
@@ -43,7 +43,7 @@ public struct PromptText: Equatable, Sendable {
 }
 
 extension Answer {
-  /// The person agreed, and gave nothing.
+  /// The answer of a person who agreed without typing.
   static var agreed: Answer { if let nothing = try? SecureBytes(count: 0) { .given(nothing) } else { .unavailable } }
 }
 

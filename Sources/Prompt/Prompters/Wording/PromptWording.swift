@@ -5,23 +5,24 @@ import LatchkeyGettext
 public struct PromptWording: Sendable {
   /// The purpose of the prompt.
   let purpose: PromptRequest.Purpose
-  /// The service that asks.
+  /// The PAM service that asks.
   private let service: PromptStep.Service
   /// The collection or item, quoted.
   private let subject: String
   let detail: String
-  /// The question that Latchkey's own module asks by default. It has the names of item and application.
+  /// The question that Latchkey's own module asks by default. It names the item and the application.
   private let ownText: String
   private let isMarked: Bool
   /// The sentence that offers another way to unlock; empty for none.
   private let offer: String
-  /// The label and the caller, for the environment of PAM.
+  /// The label and the caller, for the PAM environment.
   public let environment: [String: String]
 
-  /// For one step of a prompt.
+  /// The words of one step of a prompt.
   ///
-  /// - Parameter mark: a random word that marks the question for the item's passphrase, if the person is not asked for it.
-  /// - Parameter script: the program that the caller's interpreter runs, as far as its arguments tell.
+  /// - Parameter mark: a random word that marks the question for the item's passphrase, if a program answers this question instead
+  ///   of the person.
+  /// - Parameter script: the program that the caller's interpreter runs, if its arguments tell.
   /// - Parameter offer: the sentence that offers another way to unlock, beside the question for the login password.
   public init(
     _ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil, script: String? = nil,
@@ -44,7 +45,7 @@ public struct PromptWording: Sendable {
     let shown = script.map { translated("\(caller), running '\(PlainText.word($0))'") } ?? caller
     // The program's own words, in quotation marks.
     let reason = PlainText.name(request.reason)
-    // The subject of the sentences that follow.
+    // The next sentences begin with this subject.
     let application =
       caller.isEmpty
       ? translated("An application") : translated("The application \"\(shown)\" (as far as can be told)")
@@ -78,7 +79,7 @@ public struct PromptWording: Sendable {
     }
   }
 
-  /// The sentence about a client that wants to read an item, and need not ask again for a while.
+  /// The sentence about a client that wants to read an item. It also says for how long the client need not ask again.
   private static func reading(_ application: String, _ subject: String, again seconds: UInt16) -> String {
     if seconds == 0 { return translated("\(application) wants to read or change \(subject).") }
     let minutes = seconds / 60
@@ -123,25 +124,25 @@ public struct PromptWording: Sendable {
 
   /// The sentence after two answers that differ.
   static var difference: String { translated("The two passphrases were not the same. Try again.") }
-  /// The same, if both are in one window.
+  /// The same sentence for two fields in one window.
   static var differenceOfFields: String {
     translated("The two passphrases were not the same. Tab goes to the second field.")
   }
-  /// The text before the field, the second time.
+  /// The text before the field when the person types the passphrase again.
   private static var again: String { translated("New passphrase again:") }
   /// The text before a bar that shows how hard a new passphrase is to guess.
   static var strength: String { translated("Strength:") }
   /// The sentence after an empty new passphrase.
   static var emptiness: String { translated("The passphrase must not be empty.") }
-  /// The text of the button that gives no answer.
+  /// The text of the button that dismisses the prompt.
   static var cancel: String { translated("Cancel") }
 
-  /// The questions of PAM modules that want the password alone, without the colon at the end. Every other question is shown,
-  /// such as one for a code or in another language.
+  /// Usual questions of PAM modules for a password, without the colon at the end. Our own words replace them. Any other question,
+  /// such as one for a code, is shown as it is.
   private static let usual: Set<String> = ["password", "passphrase", "passcode", "new passphrase", "new password"]
 
-  /// Whether this is the question for an item's passphrase that a program gave. Latchkey's own module asks it, and no other
-  /// module can.
+  /// Whether a module asks for an item's passphrase that a program has given. Only Latchkey's own module knows the mark in this
+  /// question.
   func isForGiven(_ asked: String) -> Bool { isMarked && service == .item && asked == ownText + ": " }
 
   /// The text for a PAM module's question.
@@ -157,7 +158,7 @@ public struct PromptWording: Sendable {
       question.title = translated("New passphrase")
       question.button = translated("Continue")
     }
-    // The module names the program, as for an existing passphrase. But the person chooses a new one.
+    // The module asks as for an existing passphrase. But the person chooses a new one here, so our words replace the question.
     guard isUsual || (purpose == .newItemPassphrase && !isVisible) else { return question }
     switch service {
     case .unlock, .presence, .biometry:
@@ -185,7 +186,7 @@ public struct PromptWording: Sendable {
       button: "")
   }
 
-  /// The advice to a person who wants to change the password of the first collection.
+  /// The advice to a person who wants to change the password of the default collection.
   public func advice() -> PromptText {
     var question = PromptText(
       title: translated("Change password"),
@@ -198,7 +199,7 @@ public struct PromptWording: Sendable {
     return question
   }
 
-  /// The sentence to agree to if nothing is typed; `text` is a PAM module's message.
+  /// The sentence that the person agrees to without typing; `text` is a PAM module's message.
   func confirmation(_ text: String = "") -> PromptText {
     var question = PromptText(
       title: PromptWording.unlocking, message: text.isEmpty ? translated("Allow this") : text, detail: detail,

@@ -2,25 +2,26 @@ import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 
-/// The program that an interpreter runs, by its arguments. A hint for the person that is even weaker than the interpreter's own
-/// name: a process can write any arguments over its own.
+/// The script that an interpreter runs, according to its arguments. This hint for the person is even weaker than the interpreter's
+/// name, because a process can overwrite its arguments.
 ///
-/// A process of its own reads them, which nobody waits for longer than twice ``limit``. The kernel lets a reader wait while the
-/// process changes its memory. A program can hold that up, as by a file system of its own, and the person is to be asked nevertheless.
+/// A separate process reads the arguments, and this program waits for it at most twice ``limit``. The kernel makes a reader wait
+/// while the other process changes its memory. That process could prolong this on purpose, for example by its own file system, but
+/// the prompt must still appear.
 public enum RunningScript {
-  /// The first argument of that process.
+  /// The first argument of the separate process.
   private static let command = "script-of"
-  /// How long an answer may take on a busy machine.
+  /// The longest wait for the answer, on a busy machine.
   private static let limit = Duration.seconds(2)
   /// The longest name, in bytes.
   private static let nameLimit = 255
 
-  /// The same as ``name(of:)``, by another process of this program; nil if the answer takes too long.
+  /// The same as ``name(of:)``, but in a separate process; nil if the answer takes too long.
   public static func ask(about process: PromptRequest.Interpreter?, until deadline: PromptDeadline) -> String? {
     ask(about: process, until: deadline, by: "/proc/self/exe", atMost: limit)
   }
 
-  /// - Parameter program: another program in the place of this one, for tests.
+  /// - Parameter program: the program of the separate process. Tests use another one.
   static func ask(
     about process: PromptRequest.Interpreter?, until deadline: PromptDeadline, by program: String,
     atMost limit: Duration
@@ -37,7 +38,7 @@ public enum RunningScript {
     let isAnswered = withExtendedLifetime(source) { deadline.wait(atMost: limit) { hasEnded } }
     guard isAnswered else {
       kill(child.pid, SIGKILL)
-      // Its end may not come: nobody waits longer for that either.
+      // The killed process may not end at once, so this wait has a limit too.
       let hasBeenKilled = withExtendedLifetime(source) { deadline.wait(atMost: Self.limit) { hasEnded } }
       if hasBeenKilled { child.reap() }
       return nil
@@ -48,7 +49,7 @@ public enum RunningScript {
     return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
   }
 
-  /// Answers ``ask(about:until:by:)`` on standard output, if these are the arguments of a program that was started for that.
+  /// Answers ``ask(about:until:by:)`` on standard output, if `arguments` are those of such a separate process.
   public static func answer(to arguments: [String]) -> Bool {
     guard arguments.count == 5, arguments[1] == command, let pid = UInt32(arguments[2]),
       let started = UInt64(arguments[3])
@@ -59,15 +60,15 @@ public enum RunningScript {
     return true
   }
 
-  /// The name of a script, module or class; nil if no arguments tell, as with a command line in them.
+  /// The name of a script, module or class; nil if the arguments name none, for example if they contain the code itself.
   ///
-  /// - Parameter process: from the request; nil if its program is not an interpreter.
+  /// - Parameter process: the caller's process from the request; nil if its program is not an interpreter.
   public static func name(of process: PromptRequest.Interpreter?) -> String? {
     name(of: process, proc: "/proc")
   }
 
   static func name(of process: PromptRequest.Interpreter?, proc: String) -> String? {
-    // The folder, once open, cannot become another process's.
+    // An open folder of /proc stays that of this process, even if its number is used again.
     guard let process,
       let folder = try? FileDescriptor.open("\(proc)/\(process.pid)", flags: O_RDONLY | O_DIRECTORY),
       let state = read("stat", in: folder, limit: 4096), started(state) == process.started,
@@ -91,7 +92,7 @@ public enum RunningScript {
 }
 
 extension PromptRequest.Interpreter.Family {
-  /// Options that take code as their argument. No script follows them.
+  /// Options that take code as their argument, so that no script follows.
   private var code: Set<String> {
     switch self {
     case .python: ["-c"]
@@ -103,7 +104,7 @@ extension PromptRequest.Interpreter.Family {
     }
   }
 
-  /// Options that take the next word.
+  /// Options whose argument is the next word.
   private var taking: Set<String> {
     switch self {
     case .python: ["-W", "-X", "--check-hash-based-pycs"]
@@ -144,7 +145,7 @@ extension PromptRequest.Interpreter.Family {
       }
       if word == "--" { return rest.first.flatMap(Self.file) }
       guard word.hasPrefix("-") || (self == .shell && word.hasPrefix("+")) else { return Self.file(word) }
-      // Letters may stand together, as in "-we". The last letter may be one of those above.
+      // Several letters may follow one dash, as in "-we". The last letter may be one of the options above.
       if self != .java, self != .node, !word.hasPrefix("--"), let last = word.last, word.count > 2 {
         let flags = word.dropFirst().allSatisfy { $0.isLetter }
         if flags, naming.contains("-\(last)") { return rest.first.flatMap(Self.file) }
