@@ -5,10 +5,10 @@ enum Account {
   /// Room for the line of an account, in bytes.
   private static let room = 16384
 
-  /// The user's number; nil if no account has that name, or it cannot be found out.
+  /// The user's number; nil if no account has that name, or the look-up fails.
   ///
-  /// This asks the same sources that the application has asked in order to begin. libc's own buffer would be the application's,
-  /// too, so the line goes into pages of this call.
+  /// This asks the sources that the application has already asked to begin. The line goes into pages of this call, because the
+  /// application may use libc's own buffer.
   static func number(of name: UnsafePointer<CChar>) -> UInt32? {
     guard let base = latchkey_map(room) else { return nil }
     defer { _ = munmap(base, room) }

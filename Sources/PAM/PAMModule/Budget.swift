@@ -1,32 +1,32 @@
 import CLatchkeyPAMModule
 
-/// The time that one PAM handle may spend waiting for the helper: all calls of a login together, or of a logout, however
-/// often the module stands in a stack.
+/// The time that one PAM handle may spend waiting for the helper: one limit for all calls of a login and another for a logout,
+/// however often the module is in a stack.
 ///
-/// The PAM handle keeps the rest of the time as the pointer itself (plus one, as NULL means "nothing kept"): no memory to
-/// allocate, nothing to clean up.
+/// The PAM handle keeps the remaining time as the value of a pointer. So there is no memory to allocate or to clean up. The value
+/// is one more than the time, because NULL means "nothing kept".
 struct Budget {
-  /// Milliseconds for the derivation after a person typed an answer at a prompt. On a slow or busy machine Argon2id takes a
-  /// minute, and there may be several passwords to try.
+  /// Milliseconds for the derivation after a person typed an answer at a prompt. On a slow or busy machine Argon2id takes a minute,
+  /// and the helper may have to try several passwords.
   static let prompt: Int64 = 90_000
-  /// Milliseconds for a change of the password: each password that is tried costs its time.
+  /// Milliseconds for a change of the password: the helper tries several passwords, and each takes some time.
   static let change: Int64 = 6000
-  /// The time of a login that authenticate leaves over, in milliseconds: open_session must at least start a helper.
+  /// The time that authenticate leaves for open_session, in milliseconds, because open_session must at least start a helper.
   static let reserve: Int64 = 700
 
-  /// Milliseconds.
+  /// The whole budget, in milliseconds.
   private let total: Int64
   private let key: Literal
 
-  /// The time of authenticate and open_session together.
+  /// The budget of authenticate and open_session together.
   static var login: Budget { Budget(total: 3000, key: "latchkey-budget") }
-  /// For close_session, which no login waits for.
+  /// The budget of close_session, for which no login waits.
   static var logout: Budget { Budget(total: 1000, key: "latchkey-budget-logout") }
 
-  /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.
+  /// Takes the whole remaining time, in milliseconds. The handle has no time left until `giveBack`.
   ///
-  /// The budget is taken before it is spent, because libpam allocates memory for a new name. If that fails, the result is nil,
-  /// and no time is spent at all, rather than a full budget at each call.
+  /// The budget is taken before it is spent, because libpam may fail to allocate memory for a new name. The result is then nil, and
+  /// the call spends no time. Otherwise each call could spend a full budget.
   func take(from handle: OpaquePointer) -> Int64? {
     var data: UnsafeRawPointer?
     var left = total
@@ -36,7 +36,7 @@ struct Budget {
     return keep(0, in: handle) ? (left < total ? left : total) : nil
   }
 
-  /// Puts back the time that was not used. The name exists by now, so this cannot fail.
+  /// Puts back the time that was not used. The name already exists, so this cannot fail.
   func giveBack(_ milliseconds: Int64, to handle: OpaquePointer) {
     _ = keep(milliseconds, in: handle)
   }

@@ -2,20 +2,20 @@ import CLatchkeyPAMModule
 
 /// A finger at a screen locker: `auth sufficient pam_latchkey.so finger`, in front of pam_fprintd.so.
 ///
-/// The device key service has fprintd verify the finger, and gives the vault its key in the same act. So success is taken from
-/// root's service alone. Wherever a finger cannot open the vault, the line claims no reader and answers PAM_IGNORE, and the next
-/// line of the stack decides about the screen.
+/// The device key service has fprintd verify the finger, and then gives the vault its key in the same step. So the module believes
+/// a success only if root's service reports it. If a finger cannot unlock the vault, the module claims no reader and answers
+/// PAM_IGNORE. Then the next line of the stack decides about the screen.
 extension Call {
-  /// How long the service may take to say whether a finger is of use, in milliseconds.
+  /// How long the service may take to say whether a finger can unlock the vault, in milliseconds.
   private static let questionTime: Int64 = 1000
-  /// How long a verification may take as a whole, in milliseconds. The service gives up after 30 seconds by itself.
+  /// How long a verification may take as a whole, in milliseconds. The service itself gives up after 30 seconds.
   private static let verificationTime: Int64 = 35_000
   private static let held: UInt8 = 11
   private static let verify: UInt8 = 12
 
-  /// Lets the person in if a finger opened the vault.
+  /// Lets the person in if a finger unlocked the vault.
   ///
-  /// - Returns: the result for libpam. Nothing but a verified finger is a success.
+  /// - Returns: the result for libpam. Only a verified finger is a success.
   func finger() -> Int32 {
     guard service.mayAskFinger else {
       Log.write(LOG_WARNING, "no finger asked for: not a screen locker: ", quoting: service.name, to: handle)
@@ -35,7 +35,7 @@ extension Call {
       report(failure)
       return PAM_IGNORE
     }
-    // A constant below a kilobyte, so that it is on the stack.
+    // The size is a constant below a kilobyte, so the buffer is on the stack.
     return withUnsafeTemporaryAllocation(byteCount: DeviceConnection.packetLimit, alignment: 1) { buffer in
       guard let start = buffer.baseAddress, isHeld(for: user, connection, start, until: deadline) else {
         return PAM_IGNORE
@@ -44,13 +44,13 @@ extension Call {
     }
   }
 
-  /// A locker may name this machine as the remote host; any other name means that the person does not see this reader.
+  /// A locker may name this machine as the remote host; with any other name, the person cannot see this reader.
   private var isHere: Bool {
     guard let host = Item.remoteHost.string(of: handle) else { return true }
     return host[0] == 0 || strcmp(host, ("localhost" as Literal).cString) == 0
   }
 
-  /// Whether a finger of this user opens the vault, and nobody waits for one already.
+  /// Whether a finger of this user can unlock the vault, and no other locker already waits for a finger.
   private func isHeld(
     for user: UInt32, _ connection: borrowing DeviceConnection, _ buffer: UnsafeMutableRawPointer,
     until deadline: Deadline
@@ -105,7 +105,7 @@ extension Call {
     return PAM_IGNORE
   }
 
-  /// The size of the next packet; nil if none came, which is logged.
+  /// The size of the next packet; nil if none came, which this logs.
   private func arrival(
     _ connection: borrowing DeviceConnection, _ buffer: UnsafeMutableRawPointer, until deadline: Deadline
   ) -> Int? {
@@ -137,7 +137,7 @@ extension Call {
 }
 
 extension FingerReply.Outcome {
-  /// The result for libpam. PAM_IGNORE leaves the screen to the next line, which may ask for a finger without the vault.
+  /// The result for libpam. With PAM_IGNORE the next line decides about the screen, which may ask for a finger without the vault.
   fileprivate var result: Int32 {
     switch self {
     case .matched: PAM_SUCCESS

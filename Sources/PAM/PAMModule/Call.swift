@@ -3,20 +3,20 @@ import CLatchkeyPAMModule
 
 /// One call of libpam, from the entry point to the log line.
 ///
-/// The caller is login, sshd or a screen locker, and a locker that dies leaves the screen unlocked. So nothing here can trap:
-/// arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range. Memory is reached through
-/// pointers, after their lengths were checked. The tests look for trap instructions in the built object.
+/// The caller is login, sshd or a screen locker, and a locker that crashes leaves the screen unlocked. So nothing here may trap.
+/// Arithmetic wraps (`&+`), and there are no arrays, no force unwraps and no conversions that check a range. The code reads memory
+/// through pointers, and checks lengths first. The tests look for trap instructions in the built object.
 struct Call {
   let handle: OpaquePointer
   let service: Service
   let options: Options
-  /// When libpam called: a token was given by then. At open_session this moment counts, and not the one at which the token was
-  /// given. The stack has only now accepted the login, and a second factor may have taken long.
+  /// The moment at which libpam called. The person gave the token before this moment. At open_session this moment counts, not the
+  /// moment of the token, because the stack has accepted the login only now. A second factor may have taken long.
   private let begun = Moment.now
 
-  /// nil when there is nothing to do: no handle, a service that is left alone, an option that cannot be followed.
+  /// nil if the module must do nothing: there is no handle, the service is excluded, or an option is invalid.
   ///
-  /// - Parameter isForToken: whether a password is changed. Services that begin no session do that too.
+  /// - Parameter isForToken: whether a password is being changed. Services that begin no session may change passwords too.
   init?(
     handle: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
     isForToken: Bool = false
@@ -32,7 +32,7 @@ struct Call {
     self.options = options
   }
 
-  /// Keeps the token for open_session, and lets the helper open the vault with it now.
+  /// Keeps the token for open_session, and has the helper unlock the vault with it now.
   func authenticate() {
     let token = Item.token.text(of: handle, limit: Token.limit)
     guard !token.isEmpty else { return }
@@ -49,19 +49,19 @@ struct Call {
     guard service.isUnlock else {
       return runWithinBudget(.authenticate, token: Token.kept(of: user, in: handle))
     }
-    // The application of `latchkey-unlock` serves no other purpose, and expects that a person is asked. The application of a
-    // login or a locker does not.
+    // The application of `latchkey-unlock` has no other purpose, and expects a question to the person. The applications of a login
+    // or a locker do not expect one.
     let outcome = run(
       .authenticate, prompt: Variable.promptNumber(of: handle), token: Token.kept(of: user, in: handle),
       until: Deadline(after: Budget.prompt), mayGoOn: false)
     if case .wrongPassword = outcome { askFormer() }
   }
 
-  /// The login password was changed without Latchkey. Asks for the former password or the recovery code, so that the present
-  /// password opens the vault from now on.
+  /// Asks for the former password or the recovery code, because the login password was changed without Latchkey. The present
+  /// password then unlocks the vault from now on.
   private func askFormer() {
-    // With `no_create` the token may be something else than a login password, such as a code. It must not become the vault's
-    // password.
+    // With `no_create` the token may not be a login password but, for example, a one-time code. Such a code must not become the
+    // vault's password.
     guard !options.forbidsCreation, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle)
     else { return }
     let news: Literal = "Your login password was changed without Latchkey. Enter the former one once."
@@ -70,7 +70,7 @@ struct Call {
     var triesLeft = 3
     while triesLeft > 0 {
       triesLeft = triesLeft &- 1
-      // The request is put together before the person is asked, because a conversation may change libpam's items.
+      // This builds the request before it asks the person, because a conversation may change libpam's items.
       guard var request = beginRequest(.rewrap, prompt: Variable.promptNumber(of: handle)) else { return }
       let token = Token.kept(of: Item.user.text(of: handle), in: handle)
       guard !token.isEmpty else { return }
@@ -87,12 +87,12 @@ struct Call {
     }
   }
 
-  /// Creates the vault: the whole stack of `latchkey-unlock` accepted the password, and its application knows of no vault.
+  /// Creates the vault. `latchkey-unlock` calls this after its whole stack has accepted the password, if there is no vault.
   func createVault() {
     guard service.isUnlock else { return }
     defer { Token.forget(in: handle) }
     let token = Token.kept(of: Item.user.text(of: handle), in: handle)
-    // Nobody gave a password, or this line of the stack was not reached.
+    // Nobody gave a password, or authenticate did not reach this line of the stack.
     guard !token.isEmpty else { return Log.write(LOG_WARNING, "no vault created: no password was given", to: handle) }
     guard var request = beginRequest(.createVault, prompt: Variable.promptNumber(of: handle)) else { return }
     request.append(field: token)
@@ -103,14 +103,14 @@ struct Call {
 
   /// Tells the helper that a session opened. Adds the token if authenticate was called in this process for the same user.
   func openSession() {
-    // Another session on the same handle ends separately, with a budget of its own.
+    // A further session on the same handle will end separately, with a new budget.
     Budget.logout.renew(in: handle)
     let user = Item.user.text(of: handle)
     var token = Token.kept(of: user, in: handle)
     let before = Token.keptBefore(of: user, in: handle)
     var mayCreate = !Token.isFormer(in: handle)
-    // The home folder with the vault may be mounted only now. If the new password still cannot be added, the former one opens
-    // the vault.
+    // The home folder with the vault may be mounted only now, so the new password is added now. If that fails again, the former
+    // password unlocks the vault.
     if !before.isEmpty, !(change(to: token, from: before)?.takesNewPassword ?? false) {
       (token, mayCreate) = (before, false)
     }
@@ -121,7 +121,7 @@ struct Call {
     runWithinBudget(.closeSession, token: .empty, of: .logout)
   }
 
-  /// The modules before this one took a new password. If the new password is empty, the login has no password any more.
+  /// Handles a new password that the modules before this one have accepted. If it is empty, the login has no password any more.
   func changeToken() {
     guard let string = Item.token.string(of: handle) else { return }
     let old = Item.oldToken.text(of: handle, limit: Token.limit)
@@ -132,11 +132,12 @@ struct Call {
     let user = Item.user.text(of: handle)
     let kept = Token.kept(of: user, in: handle)
     let new = Text(string, limit: Token.limit)
-    // A login with an expired password began with the former password, which not every module passes on.
+    // A login with an expired password began with the former password. Not every module passes this password on, so the kept token
+    // replaces it.
     let before = former.isEmpty ? kept : former
     let outcome = change(to: new, from: before)
     guard !kept.isEmpty else { return }
-    // The session opens with the password that the vault knows. Only the new password creates a vault.
+    // The session must open with the password that the vault knows. But only the new password may create a vault.
     guard let outcome, outcome.takesNewPassword || outcome.mayBeOtherLater else {
       return Token.becomesFormer(in: handle)
     }
@@ -146,7 +147,7 @@ struct Call {
     }
   }
 
-  /// Lets the vault open with a new password as well; nil without an answer.
+  /// Adds a new password to the vault. Returns nil if the helper gave no answer.
   private func change(to new: Text, from former: Text) -> Outcome? {
     guard new.count <= Token.limit else {
       logTooLong()
@@ -170,10 +171,10 @@ struct Call {
     return nil
   }
 
-  /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper unlock the collection with it. The
-  /// passphrase is for that alone: it becomes neither PAM_AUTHTOK nor a kept token.
+  /// Asks for the passphrase that a prompt of latchkeyd needs, and has the helper unlock the collection with it. The passphrase has
+  /// no other use: it becomes neither PAM_AUTHTOK nor a kept token.
   ///
-  /// - Returns: the result for libpam: success only if the collection is unlocked now.
+  /// - Returns: the result for libpam. It is a success only if the collection is now unlocked.
   func passphrase() -> Int32 {
     guard service.mayAskPassphrase else {
       Log.write(LOG_ERR, "no passphrase asked for: not allowed in the service ", quoting: service.name, to: handle)
@@ -185,7 +186,7 @@ struct Call {
       return PAM_AUTHINFO_UNAVAIL
     }
     guard let conversation = Conversation(of: handle) else { return PAM_CONV_ERR }
-    // All but the answer is put together before the person is asked, because a conversation may change libpam's items.
+    // This builds the request before it asks the person, because a conversation may change libpam's items.
     guard var request = beginRequest(.passphrase, prompt: prompt) else { return PAM_AUTHINFO_UNAVAIL }
     let answer = PassphrasePrompt.withText(
       label: Variable.label.string(of: handle), caller: Variable.caller.string(of: handle)
@@ -225,12 +226,12 @@ struct Call {
     let deadline = Deadline(after: left &- reserve)
     _ = run(
       operation, prompt: .empty, token: token, mayCreate: mayCreate, until: deadline,
-      // A removal must not go on behind the caller's back: somebody may set a password meanwhile.
+      // A removal must not go on after this call, because somebody may set a password meanwhile.
       mayGoOn: operation != .removePassword)
     budget.giveBack(deadline.left &+ reserve, to: handle)
   }
 
-  /// The helper's answer; nil without one.
+  /// Runs the helper. Returns its answer, or nil if there was none.
   private func run(
     _ operation: HelperOperation, prompt: Text, token: Text, mayCreate: Bool = true, until deadline: Deadline,
     mayGoOn: Bool
@@ -243,13 +244,13 @@ struct Call {
     return nil
   }
 
-  /// A request up to the token; nil when there is no memory or nobody to ask for.
+  /// Builds a request up to the token; nil if there is no memory or no user.
   private func beginRequest(_ operation: HelperOperation, prompt: Text, mayCreate: Bool = true) -> Request? {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
-    // Nothing that the login does next needs the vault, and latchkeyd holds the programs of the session until the keys are
-    // there. A locker waits, because no session starts behind it. A prompt waits too, because the person wants to see the
-    // result.
+    // At open_session the keys may come later: the login needs no vault for its next steps, and latchkeyd makes the session's
+    // programs wait for the keys. A locker waits for the keys, because no session starts after it. A prompt waits too, because the
+    // person wants to see the result.
     let flags = options.flags(mayCreate: mayCreate, isBeside: operation == .openSession)
     guard var request = Request(operation, flags: flags, given: given(by: begun)) else {
       Log.write(LOG_ERR, "latchkey-derive cannot be given a request: ", error: latchkey_errno(), to: handle)
@@ -264,8 +265,8 @@ struct Call {
     return request
   }
 
-  /// When the password was given, at `moment` at the latest. Latchkey's own applications tell more exactly: the modules before
-  /// this one may have taken long to check it.
+  /// The moment at which the person gave the password, which is `moment` at the latest. Latchkey's own applications know it more
+  /// exactly, because the modules before this one may have taken long.
   private func given(by moment: UInt64) -> UInt64 {
     guard service.isUnlock else { return moment }
     let told = Variable.given(of: handle)
@@ -288,7 +289,7 @@ struct Call {
     }
   }
 
-  /// nil when the request cannot be sent.
+  /// Sends a request to a new helper; nil if the request is too long.
   private func send(_ request: consuming Request, until deadline: Deadline, mayGoOn: Bool) -> Helper.Ending? {
     guard request.finish() else {
       Log.write(LOG_ERR, "the request is too long", to: handle)

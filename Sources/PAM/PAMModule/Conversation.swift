@@ -7,7 +7,7 @@ struct Conversation {
     case given
     case empty
     case tooLong
-    /// Nobody answered: the person wanted none of it, or the application cannot ask.
+    /// There is no answer: the person cancelled, or the application cannot ask.
     case failed
   }
 
@@ -20,9 +20,9 @@ struct Conversation {
     item = value.assumingMemoryBound(to: pam_conv.self).pointee
   }
 
-  /// Says something.
+  /// Shows a message.
   ///
-  /// - Returns: whether the application took it. For most messages it makes no difference.
+  /// - Returns: whether the application accepted the message. Most callers need not know.
   @discardableResult
   func tell(_ text: UnsafePointer<CChar>?, isError: Bool = false) -> Bool {
     guard let function = item.conv else { return false }
@@ -37,7 +37,7 @@ struct Conversation {
     return true
   }
 
-  /// Erases and frees one answer, as libpam's contract leaves to the module.
+  /// Erases and frees one answer. libpam leaves this to the module.
   @inline(never)
   private static func release(_ responses: UnsafeMutablePointer<pam_response>) {
     if let text = responses.pointee.resp {
@@ -47,8 +47,8 @@ struct Conversation {
     free(responses)
   }
 
-  /// Asks without echo, and puts the answer into the locked pages of the request. The application's own copy of it is
-  /// erased and freed.
+  /// Asks without echo, and puts the answer into the locked pages of the request. The application's copy of the answer is erased
+  /// and freed.
   func ask(_ question: UnsafePointer<CChar>?, into request: inout Request) -> Answer {
     guard let function = item.conv else { return .failed }
     var message = pam_message(msg_style: PAM_PROMPT_ECHO_OFF, msg: question)
@@ -57,7 +57,7 @@ struct Conversation {
       var messages: UnsafePointer<pam_message>? = pointer
       return function(1, &messages, &responses, item.appdata_ptr)
     }
-    // After a failed conversation the answers are not touched: the application may have freed them.
+    // After a failed conversation the application may have freed the answers, so this does not touch them.
     guard result == PAM_SUCCESS, let responses else { return .failed }
     defer { Conversation.release(responses) }
     guard let text = responses.pointee.resp else { return .failed }

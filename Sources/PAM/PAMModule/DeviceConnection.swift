@@ -1,15 +1,15 @@
 import CLatchkeyPAMModule
 
-/// A connection to the device key service, for the questions of a screen locker. It is closed with the value, and the service then
-/// gives the reader up.
+/// A connection to the device key service, for the questions of a screen locker. When this value ends, the connection is closed,
+/// and the service gives the reader up.
 ///
-/// No wait is longer than its deadline, whatever the other end does.
+/// No wait lasts longer than its deadline, whatever the service does.
 struct DeviceConnection: ~Copyable {
   /// Why there is no connection.
   enum Failure {
-    /// No service listens there: it is not installed, or not running.
+    /// The service is not installed, or does not run.
     case absent
-    /// Somebody else than root listens there, whose word must let nobody in.
+    /// Another user than root has the socket. Such a program must not be able to let anybody in.
     case notRoots
     case late
     case system(error: Int32)
@@ -29,7 +29,7 @@ struct DeviceConnection: ~Copyable {
 
   deinit { _ = close(socket) }
 
-  /// Connects to the service at `path`; nil, with the reason, if that cannot be done before the deadline.
+  /// Connects to the service at `path`; nil, with the reason in `failure`, if there is no connection before the deadline.
   init?(to path: UnsafePointer<CChar>, until deadline: Deadline, failure: inout Failure) {
     let kind = SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
     var descriptor = CLatchkeyPAMModule.socket(AF_UNIX, Int32(truncatingIfNeeded: kind), 0)
@@ -37,7 +37,7 @@ struct DeviceConnection: ~Copyable {
       failure = .system(error: latchkey_errno())
       return nil
     }
-    // Above the standard streams, as Helper's descriptors are.
+    // The descriptor must not be taken for a standard stream, as in Helper.
     guard Helper.lift(&descriptor) else {
       failure = .system(error: latchkey_errno())
       _ = close(descriptor)
@@ -46,7 +46,7 @@ struct DeviceConnection: ~Copyable {
     while latchkey_connect(descriptor, path) != 0 {
       let error = latchkey_errno()
       if error == EINTR, deadline.left > 0 { continue }
-      // Too many wait to be let in. There may be room in a moment.
+      // Too many connections wait for the service. There may be room in a moment.
       if error == EAGAIN, deadline.left > 0 {
         _ = poll(nil, 0, 10)
         continue

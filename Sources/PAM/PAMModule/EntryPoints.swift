@@ -1,22 +1,22 @@
 import CLatchkeyPAMModule
 
-// The functions that libpam calls. Without the options `passphrase` and `finger` every one of them returns PAM_IGNORE, always:
-// the module neither lets anybody in nor keeps anybody out, wherever in a stack it stands.
+// The functions that libpam calls. Without the options `passphrase` and `finger` all of them always return PAM_IGNORE. So the
+// module lets nobody in and keeps nobody out, wherever it is in a stack.
 //
-// With `finger`, authenticate lets a person back in at a screen locker, after the device key service verified a finger and gave
-// the vault its key. It returns PAM_IGNORE wherever that cannot be done. The others do nothing.
+// With `finger`, authenticate lets a person back in at a screen locker, after the device key service verified a finger and gave the
+// vault its key. It returns PAM_IGNORE if a finger cannot unlock the vault. The other functions do nothing.
 //
-// With `passphrase`, authenticate asks, and answers whether the collection opened; it never returns PAM_IGNORE then, even after an
-// error. The others do nothing.
+// With `passphrase`, authenticate asks for a passphrase, and its result says whether the collection is unlocked. It then never
+// returns PAM_IGNORE, even after an error. The other functions do nothing.
 
 /// The argument vector of a module's line, as libpam hands it over.
 public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>
 
-/// Hands the token to the helper, and keeps it for the session; or asks for a passphrase or a finger. In `latchkey-unlock`, where the
-/// token opens nothing, it may ask for a former password.
+/// Hands the token to the helper, and keeps it for the session. On a line for a passphrase or a finger, it asks for that instead.
+/// In `latchkey-unlock`, it may ask for the former password if the token does not unlock the vault.
 @c(pam_sm_authenticate)
 public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  // A locker may authenticate again and again on one handle: an earlier token must not outlive the next attempt.
+  // A locker may authenticate several times on one handle, and an earlier token must not outlive the next attempt.
   if let handle { Token.forget(in: handle) }
   let call = Call(handle: handle, count: count, arguments: arguments)
   if Options.asksPassphrase(count: count, arguments: arguments) { return call?.passphrase() ?? PAM_AUTHINFO_UNAVAIL }
@@ -25,7 +25,7 @@ public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int3
   return PAM_IGNORE
 }
 
-/// Tells the helper that a session opened; the token is gone afterwards in any case.
+/// Tells the helper that a session opened; afterwards it erases the token in any case.
 @c(pam_sm_open_session)
 public func openSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   if !Options.answers(count: count, arguments: arguments) {
@@ -44,11 +44,12 @@ public func closeSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int3
   return PAM_IGNORE
 }
 
-/// Creates the vault in `latchkey-unlock`. By this call its application says that the whole stack accepted the password, and
-/// that there is no vault. Other services have nothing to do here.
+/// Creates the vault in `latchkey-unlock`. With this call the application of `latchkey-unlock` says that the whole stack has
+/// accepted the password and that there is no vault. In other services this does nothing.
 ///
-/// A line that asks for a passphrase or a finger answers success. If a line's authenticate answered and its setcred is ignored, libpam counts that as no
-/// answer, and pam_setcred of a stack with only this line would fail. A line whose authenticate refused fails all the same.
+/// On a line for a passphrase or a finger, this returns success. If it returned PAM_IGNORE, libpam would count no answer at all,
+/// and pam_setcred would fail for a stack with only this line. After a refusal by authenticate, libpam fails pam_setcred in any
+/// case.
 @c(pam_sm_setcred)
 public func setCredentials(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   if Options.answers(count: count, arguments: arguments) { return PAM_SUCCESS }
@@ -58,16 +59,16 @@ public func setCredentials(_ handle: OpaquePointer?, _ flags: Int32, _ count: In
   return PAM_IGNORE
 }
 
-/// Nothing to do: whether an account may log in is not this module's business.
+/// Does nothing, because this module does not decide whether an account may log in.
 @c(pam_sm_acct_mgmt)
 public func manageAccount(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   PAM_IGNORE
 }
 
-/// Lets the vault open with the new password as well, or tells the helper that the password was removed.
+/// Adds the new password to the vault, or tells the helper that the login password was removed.
 @c(pam_sm_chauthtok)
 public func changeToken(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  // libpam calls twice. The first call only asks whether the change could be made.
+  // libpam calls this twice. The first call only asks whether the change is possible.
   if flags & PAM_UPDATE_AUTHTOK != 0, !Options.answers(count: count, arguments: arguments) {
     Call(handle: handle, count: count, arguments: arguments, isForToken: true)?.changeToken()
   }

@@ -1,6 +1,6 @@
 /// A reply of the device key service about a finger. docs/developer/finger.md has the tables.
 enum FingerReply {
-  /// Whether a finger of this user opens the vault now.
+  /// Whether a finger of this user unlocks the vault now.
   enum State: UInt8 {
     case nothing = 0
     case inChip = 1
@@ -8,7 +8,7 @@ enum FingerReply {
     case verifying = 3
   }
 
-  /// A step that the person is asked for.
+  /// The next step of the person.
   enum Step: UInt8 {
     case place = 1
     case swipe = 2
@@ -24,7 +24,7 @@ enum FingerReply {
       }
     }
 
-    /// As pam_fprintd says it: lockers count such messages as failed tries.
+    /// Whether the step is an error message, as from pam_fprintd. Lockers count error messages as failed tries.
     var isError: Bool {
       switch self {
       case .place, .swipe: false
@@ -42,7 +42,7 @@ enum FingerReply {
     case noReader = 20
   }
 
-  /// Why a finger does not open the vault any more.
+  /// Why a finger does not unlock the vault any more.
   enum End: UInt8 {
     case none = 0
     case expired = 1
@@ -72,7 +72,7 @@ enum FingerReply {
   case state(State, End)
   case step(Step)
   case outcome(Outcome, End)
-  /// The service does not let this process ask.
+  /// The service does not allow this process to ask.
   case refused
   case invalid
 
@@ -93,7 +93,7 @@ enum FingerReply {
     return .outcome(outcome, end(byte(3, of: packet)))
   }
 
-  /// The service's other answers: it cannot, or the peer may not. nil if it did what was asked.
+  /// The service's answers without a result: it failed, or it refused. nil if the answer has a result.
   private static func other(_ packet: UnsafeRawPointer, size: Int) -> FingerReply? {
     let lastOutcome: UInt8 = 3
     guard size >= 2, byte(0, of: packet) == DeviceConnection.version, byte(1, of: packet) <= lastOutcome else {

@@ -1,19 +1,20 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// latchkey-derive, started for one request. The helper does everything that could fail. This side only spawns, polls and
-/// reaps.
+/// A run of latchkey-derive for one request. The helper does everything that could fail. This process only spawns, polls and reaps
+/// it.
 ///
-/// posix_spawn and never fork: a caller with threads may hold any lock, also malloc's, at the moment of a fork.
+/// This uses posix_spawn and never fork, because another thread of the caller may hold any lock, such as malloc's, at the moment of
+/// a fork.
 struct Helper: ~Copyable {
   /// How a request ended.
   enum Ending {
     case answered(Outcome)
-    /// An invalid answer.
+    /// The helper gave an invalid answer.
     case garbled
-    /// No answer, and dead by this signal.
+    /// A signal ended the helper before an answer.
     case killed(signal: Int32)
-    /// The helper ended without an answer. How it ended is unknown if the caller reaps all children by itself.
+    /// The helper ended without an answer. Its exit status is unknown if the caller reaps all its children itself.
     case silent
     case timedOut
     case notStarted(error: Int32)
@@ -24,28 +25,28 @@ struct Helper: ~Copyable {
 
   deinit { _ = close(socket) }
 
-  /// How long before the deadline the helper is told to go on alone, in milliseconds. The helper answers, and only then stops
-  /// being a child of this process.
+  /// So many milliseconds before the deadline, this process tells the helper to go on alone. The helper answers first, and then is
+  /// no longer a child of this process.
   private static let goOnTime: Int64 = 250
 
-  /// Gives one request to a new helper and waits for its answer, at most until the deadline.
-  /// The request is erased when the helper has read it.
+  /// Gives one request to a new helper and waits for its answer, at most until the deadline. The helper erases the request after
+  /// reading it.
   ///
-  /// - Parameter mayGoOn: whether the helper goes on after the deadline; else it is killed then.
+  /// - Parameter mayGoOn: whether the helper goes on after the deadline. If not, it is killed at the deadline.
   static func answer(
     to request: consuming Request, path: UnsafePointer<CChar>, until deadline: Deadline, mayGoOn: Bool
   ) -> Ending {
     var error: Int32 = 0
     guard let helper = Helper(path: path, error: &error) else { return .notStarted(error: error) }
-    // A helper that went away early is no failure here: it may have answered. A helper that got no request has nothing to go on
-    // with.
+    // A helper that has already ended is no failure, because it may have answered. If it got no request, it cannot go on after the
+    // deadline.
     let isSent = helper_send_memory(helper.socket, request.descriptor) == 0
     guard mayGoOn, isSent else {
       _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))
       return helper.receive(until: deadline)
     }
     if helper.waitForInput(until: deadline.sooner(by: goOnTime)) { return helper.receive(until: deadline) }
-    // The byte stands behind the request, so the helper's supervisor finds it even if this process did not wait for that.
+    // The socket has this byte after the request. So the helper's supervisor finds the byte even if this process does not wait.
     _ = withUnsafePointer(to: UInt8(truncatingIfNeeded: HELPER_GO_ON)) {
       CLatchkeyPAMModule.send(helper.socket, $0, 1, Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
     }
@@ -62,7 +63,7 @@ struct Helper: ~Copyable {
     }
     var child: pid_t = 0
     error = Helper.spawn(path, input: ends.theirs, &child)
-    _ = close(ends.theirs)  // Otherwise this process would not see the helper's end.
+    _ = close(ends.theirs)  // Otherwise this process would not notice that the helper ends.
     guard error == 0 else {
       _ = close(ends.ours)
       return nil
@@ -71,12 +72,12 @@ struct Helper: ~Copyable {
     socket = ends.ours
   }
 
-  /// A connected pair, both close-on-exec and above 2: in a caller that closed 0, 1 or 2, one of them would be taken
-  /// for a standard stream, here and in the helper.
+  /// Makes a connected pair, both close-on-exec and above 2. If the caller has closed 0, 1 or 2, one of the pair could get this
+  /// number. This process and the helper would then take it for a standard stream.
   private static func connect(_ ends: inout (ours: Int32, theirs: Int32)) -> Bool {
     var pair: (Int32, Int32) = (-1, -1)
     let made = withUnsafeMutableBytes(of: &pair) { bytes in
-      // Two Int32 in a tuple are laid out as C lays out int[2].
+      // A tuple of two Int32 has the layout of C's int[2].
       bytes.baseAddress.map {
         socketpair(
           AF_UNIX, Int32(truncatingIfNeeded: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0,
@@ -95,7 +96,7 @@ struct Helper: ~Copyable {
     return true
   }
 
-  /// Moves a descriptor above 2. If that fails, returns false with errno, and the descriptor stays as it was.
+  /// Moves a descriptor above 2. If this fails, it returns false with errno, and the descriptor is unchanged.
   static func lift(_ descriptor: inout Int32) -> Bool {
     if descriptor > 2 { return true }
     let higher = latchkey_duplicate_above(descriptor, 3)
@@ -105,8 +106,9 @@ struct Helper: ~Copyable {
     return true
   }
 
-  /// 0, or an error number. The helper gets its end as descriptor 0, /dev/null as 1 and 2, nothing else; default
-  /// signals, none blocked; a session of its own; `/` as folder; a fixed environment.
+  /// Starts the helper. Returns 0, or an error number. The helper gets its end of the socket as descriptor 0, /dev/null as 1 and 2,
+  /// and no other descriptor. It has default signals and blocks none. It has its own session, the folder `/`, and a fixed
+  /// environment.
   private static func spawn(_ path: UnsafePointer<CChar>, input: Int32, _ child: inout pid_t) -> Int32 {
     var actions = posix_spawn_file_actions_t()
     var error = posix_spawn_file_actions_init(&actions)
@@ -138,12 +140,12 @@ struct Helper: ~Copyable {
     let name: Literal = "latchkey-derive"
     let search: Literal = "PATH=/usr/bin:/bin"
     let language: Literal = "LANG=C"
-    // execve takes the strings as char *const and never writes to them.
+    // execve declares the strings as char *const, but never writes to them.
     var arguments: (Word?, Word?) = (Word(mutating: name.cString), nil)
     var environment: (Word?, Word?, Word?) = (
       Word(mutating: search.cString), Word(mutating: language.cString), nil
     )
-    // The whole tuple is lent, not its first element, so that all of it is in memory and in C's layout.
+    // This lends the whole tuple, not only its first element, so that all elements are in memory in C's layout.
     return withUnsafeMutablePointer(to: &arguments) { words in
       let argumentVector = UnsafeMutableRawPointer(words).assumingMemoryBound(to: Word?.self)
       return withUnsafeMutablePointer(to: &environment) { words in
@@ -155,18 +157,19 @@ struct Helper: ~Copyable {
 
   private func receive(until deadline: Deadline) -> Ending {
     while waitForInput(until: deadline) {
-      var answer: (UInt8, UInt8) = (0, 0)  // A right answer has one byte less.
+      var answer: (UInt8, UInt8) = (0, 0)  // A valid answer has one byte. Two bytes show a longer one.
       let count = withUnsafeMutableBytes(of: &answer) {
         recv(socket, $0.baseAddress, 2, Int32(truncatingIfNeeded: MSG_DONTWAIT))
       }
       if count < 0 && (latchkey_errno() == EAGAIN || latchkey_errno() == EINTR) { continue }
-      // After an answer the helper exits by itself, and after the end of the stream it has exited. A short timeout is enough.
+      // After an answer the helper exits by itself, and after the end of the stream it has already exited. So a short timeout is
+      // enough.
       let signal = reap(grace: deadline.orSooner(200))
       if count > 0 {
         guard count == 1, let outcome = Outcome(answer: answer.0) else { return .garbled }
         return .answered(outcome)
       }
-      return signal > 0 ? .killed(signal: signal) : .silent  // the stream ended, or was reset
+      return signal > 0 ? .killed(signal: signal) : .silent  // The stream ended, or was reset.
     }
     _ = reap(grace: Deadline(after: 0))
     return .timedOut
@@ -179,23 +182,23 @@ struct Helper: ~Copyable {
       var entry = pollfd(fd: socket, events: Int16(truncatingIfNeeded: POLLIN), revents: 0)
       let count = poll(&entry, 1, Int32(truncatingIfNeeded: left))
       if count > 0 { return true }
-      // 0 and EINTR: the deadline decides, so a storm of signals does not prolong it.
+      // After 0 and EINTR the deadline decides, so many signals cannot prolong the wait.
       if count < 0 && latchkey_errno() != EINTR { return false }
     }
   }
 
-  /// Collects the helper, killing it when the grace is over; returns the signal it died by, or 0.
+  /// Reaps the helper, and kills it after the time `grace`. Returns the signal that ended the helper, or 0.
   ///
-  /// Never waits for long: a process stuck on a dead mount does not even die of SIGKILL. It is left to the caller then. The
-  /// kill cannot hit a stranger: waitpid answers 0 only while the process exists and is a child of this one. If SIGCHLD is
-  /// ignored, or the caller has collected the helper already, waitpid answers ECHILD, and nothing is left to do.
+  /// This never waits for long. A process that is stuck on a dead mount does not end even after SIGKILL, and is then left to the
+  /// caller. The kill cannot hit another process: waitpid answers 0 only while the helper exists and is a child of this process. If
+  /// SIGCHLD is ignored, or the caller has already reaped the helper, waitpid answers ECHILD, and nothing is left to do.
   private func reap(grace: Deadline) -> Int32 {
     var wasKilled = false
     var timeout = 20
     while true {
       var status: Int32 = 0
       let found = waitpid(process, &status, WNOHANG)
-      // A death by this kill is not reported. The outcome before it is.
+      // The signal of our own kill is not reported.
       if found == process { return wasKilled ? 0 : latchkey_terminating_signal(status) }
       if found < 0 && latchkey_errno() != EINTR { return 0 }
       if wasKilled {

@@ -2,7 +2,7 @@ import CLatchkeyPAMModule
 
 /// The items that the application and earlier modules gave libpam.
 ///
-/// Only `pam_get_item`: it never asks the person anything, unlike `pam_get_authtok` and `pam_get_user`.
+/// This uses only `pam_get_item`, which never asks the person, unlike `pam_get_authtok` and `pam_get_user`.
 enum Item {
   case service, user, terminal, remoteHost, token, oldToken
 
@@ -17,14 +17,14 @@ enum Item {
     }
   }
 
-  /// libpam's own copy, or nil. It stays libpam's, and is valid until the item is set again.
+  /// libpam's own string, or nil. It is valid until somebody sets the item again.
   func string(of handle: OpaquePointer) -> UnsafePointer<CChar>? {
     var value: UnsafeRawPointer?
     guard pam_get_item(handle, number, &value) == PAM_SUCCESS else { return nil }
     return value?.assumingMemoryBound(to: CChar.self)
   }
 
-  /// Empty when the item is not set.
+  /// The item's text; empty if the item is not set.
   func text(of handle: OpaquePointer, limit: Int = Request.limit) -> Text {
     Text(string(of: handle), limit: limit)
   }

@@ -1,10 +1,10 @@
-/// A string literal as C sees it: constant bytes of the object itself, with a zero byte after them.
+/// A string literal as a C string: constant bytes in the object, with a zero byte after them.
 ///
-/// It is made at the literal's own place in the code, because the compiler knows the literal's kind there. Asking a
-/// `StaticString` for its bytes later would leave a trap in the object, for the one kind of literal that has no pointer.
+/// The initializer is inlined where the literal is written, because only there the compiler knows the literal's kind. One kind of
+/// `StaticString` has no pointer. Code that asks for its bytes later would have a trap for this kind.
 struct Literal: ExpressibleByStringLiteral {
   private let start: UnsafePointer<UInt8>
-  /// Bytes, without the zero byte.
+  /// The number of bytes, without the zero byte.
   let count: Int
 
   @inline(__always)

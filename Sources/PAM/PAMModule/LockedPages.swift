@@ -2,17 +2,17 @@ import CLatchkeyPAMModule
 
 /// Memory pages for one secret: not swapped, not in a core dump, and erased before they are unmapped.
 ///
-/// Not malloc: freed blocks keep their contents, and a lock or MADV_DONTDUMP works on whole pages only.
+/// malloc is no choice: freed blocks keep their contents, and mlock and MADV_DONTDUMP work only on whole pages.
 struct LockedPages: ~Copyable {
   let base: UnsafeMutableRawPointer
-  /// Bytes.
+  /// The size in bytes.
   let size: Int
   private var isOwned = true
 
-  /// Zeroed pages; nil when there is no memory.
+  /// Makes zeroed pages; nil if there is no memory.
   ///
-  /// A refused mlock (a limit of zero) is accepted: libpam's own copy of the token lies in ordinary memory all the
-  /// while, so a locked vault at every login would buy nothing.
+  /// If the limit of locked memory is zero, mlock fails, and this goes on without it. Failing here would leave the vault locked at
+  /// every login, and would gain nothing: libpam's own copy of the token is in ordinary memory anyway.
   init?(size: Int) {
     guard let base = latchkey_map(size) else { return nil }
     _ = mlock(base, size)

@@ -1,21 +1,21 @@
 import CLatchkeyPAMModule
 
-/// Lines for the system log, facility authpriv, with libpam's "pam_latchkey(service:type):" before each.
+/// Lines for the system log, facility authpriv. libpam puts "pam_latchkey(service:type):" before each line.
 ///
-/// A line is a literal, at most followed by one number, one system error or one argument of the service file.
-/// No request, token or item ever gets here.
+/// A line is a literal. One number, one system error or one argument of the service file may follow. No line ever contains a
+/// request, a token or an item.
 enum Log {
   static func write(_ priority: Int32, _ text: Literal, to handle: OpaquePointer) {
     latchkey_log(handle, priority, text.cString)
   }
 
   static func write(_ priority: Int32, _ text: Literal, error: Int32, to handle: OpaquePointer) {
-    // These are constant strings of libc. Another thread may be writing strerror's buffer.
+    // strerrordesc_np returns constant strings of libc. strerror has a buffer, which another thread may be writing.
     write(priority, text, quoting: strerrordesc_np(error), to: handle)
   }
 
   static func write(_ priority: Int32, _ text: Literal, number: Int32, to handle: OpaquePointer) {
-    // Signals and exit codes: 0 ... 255, so three digits.
+    // The number is a signal or an exit code, so three digits are enough.
     let value = UInt8(truncatingIfNeeded: number)
     var digits: (CChar, CChar, CChar, CChar) = (
       CChar(truncatingIfNeeded: 48 &+ value / 100), CChar(truncatingIfNeeded: 48 &+ value / 10 % 10),
@@ -28,7 +28,7 @@ enum Log {
     }
   }
 
-  /// The text, then at most 64 bytes of the C string with everything but printable ASCII shown as "?".
+  /// Logs the text, and after it at most 64 bytes of the C string. Every byte that is not printable ASCII becomes "?".
   static func write(
     _ priority: Int32, _ text: Literal, quoting string: UnsafePointer<CChar>?, to handle: OpaquePointer
   ) {

@@ -1,28 +1,28 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The arguments of the module's line in the service file. The environment is never asked: it is the caller's.
+/// The arguments of the module's line in the service file. The module never reads the environment, because the caller controls it.
 struct Options {
   private(set) var debug = false
   private(set) var forbidsCreation = false
-  /// A folder in place of the home folder of the password database; empty for that one.
+  /// A folder that replaces the home folder of the password database; empty if there is none.
   private(set) var home = Text.empty
-  /// A folder in place of /run/user/UID; empty for that one.
+  /// A folder that replaces /run/user/UID; empty if there is none.
   private(set) var runtime = Text.empty
-  /// A file in place of /etc/shadow; empty for that one.
+  /// A file that replaces /etc/shadow; empty if there is none.
   private(set) var shadow = Text.empty
-  /// A file in place of /etc/latchkey/services; empty for that one.
+  /// A file that replaces /etc/latchkey/services; empty if there is none.
   private(set) var services = Text.empty
-  /// The path of that file.
+  /// The path of the file of services.
   private(set) var servicesPath = ("/etc/latchkey/services" as Literal).cString
-  /// A socket in place of the device key service's; empty for that one.
+  /// A socket that replaces the socket of the device key service; empty if there is none.
   private(set) var device = Text.empty
-  /// The path of that socket.
+  /// The path of the device key service's socket.
   private(set) var devicePath = ("/run/latchkey/device.sock" as Literal).cString
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
-  /// nil when a path is not absolute. The module then does nothing at all. If it fell back to the normal place, a mistyped path
-  /// in a test's service file would lead to the person's real vault.
+  /// nil if a path is not absolute. The module then does nothing at all. If it used the normal path instead, a mistyped path in a
+  /// test's service file would lead to the person's real vault.
   init?(
     count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?, handle: OpaquePointer
   ) {
@@ -34,7 +34,7 @@ struct Options {
       if strcmp(argument, ("debug" as Literal).cString) == 0 {
         debug = true
       } else if strcmp(argument, ("no_create" as Literal).cString) == 0
-        // Its former name. A line that is not understood would let one-time codes create vaults.
+        // The former name of `no_create`. If the module ignored it, old lines would let one-time codes create vaults.
         || strcmp(argument, ("no_found" as Literal).cString) == 0
       {
         forbidsCreation = true
@@ -66,18 +66,18 @@ struct Options {
     }
   }
 
-  /// Whether the line asks for a collection's passphrase. This is answered before any error in the other options: such a line
-  /// is never ignored, because a stack that goes on without it would let people in unasked.
+  /// Whether the line asks for a collection's passphrase. This does not depend on errors in the other options. Such a line is never
+  /// ignored, because a stack that went on without it would let people in unasked.
   static func asksPassphrase(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
     has(count, arguments, isPassphrase)
   }
 
-  /// Whether the line's own question decides, so that the line does nothing for logins.
+  /// Whether the line asks a question of its own, so that it does nothing for logins.
   static func answers(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
     asksPassphrase(count: count, arguments: arguments) || asksFinger(count: count, arguments: arguments)
   }
 
-  /// Whether the line asks for a finger. It then does nothing else.
+  /// Whether the line asks for a finger. Such a line does nothing else.
   static func asksFinger(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
     has(count, arguments, isFinger)
   }

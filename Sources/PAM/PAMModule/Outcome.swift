@@ -1,18 +1,19 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The one byte by which the helper answers. At a login this byte changes nothing for the caller, and only chooses a log line.
-/// A line that asks for a passphrase answers by it.
+/// The byte that the helper answers. At a login this byte changes nothing for the caller and only chooses a log line. On a line
+/// that asks for a passphrase, it decides the result.
 typealias Outcome = HelperResult
 
 extension HelperResult {
-  /// nil for a byte that is no answer.
+  /// nil if the byte is not a valid answer.
   init?(answer: UInt8) {
     guard helper_has_result(answer) else { return nil }
     self.init(rawValue: answer)
   }
 
-  /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
+  /// The priority of the log line. Everyday outcomes are logged only with `debug`. A wrong password is only a notice, because it is
+  /// normal after an administrator changed the password.
   var priority: Int32 {
     switch self {
     case .unlocked, .unlocking, .nothingNeeded, .noDaemon, .noVault, .created, .closed: LOG_DEBUG
@@ -25,7 +26,7 @@ extension HelperResult {
     }
   }
 
-  /// The result for libpam of a question for a passphrase. Only an unlocked collection is a success.
+  /// The result for libpam after a question for a passphrase. Only an unlocked collection is a success.
   var passphraseResult: Int32 {
     switch self {
     case .unlocked: PAM_SUCCESS
@@ -34,7 +35,7 @@ extension HelperResult {
     }
   }
 
-  /// A person waits for a passphrase to do something, so every other outcome is worth a line.
+  /// The person waits for the result of a passphrase, so every failure gets a log line.
   var passphrasePriority: Int32 { self != .unlocked && priority == LOG_DEBUG ? LOG_WARNING : priority }
 
   var passphraseText: Literal {
@@ -48,7 +49,7 @@ extension HelperResult {
     }
   }
 
-  /// Whether the vault opens with the chosen password, or there is no vault.
+  /// Whether the vault accepts the new password, or there is no vault.
   var takesNewPassword: Bool {
     switch self {
     case .unlocked, .nothingNeeded, .noVault: true
@@ -56,7 +57,7 @@ extension HelperResult {
     }
   }
 
-  /// Whether the result may differ when the session opens, because the home is mounted then, or the disk has room again.
+  /// Whether the result may differ when the session opens, because the home folder is mounted then, or the disk has room again.
   var mayBeOtherLater: Bool {
     switch self {
     case .noVault, .homeUnavailable: true
@@ -82,7 +83,7 @@ extension HelperResult {
     }
   }
 
-  /// Somebody waits for a vault, so a missing one is worth a line.
+  /// The priority after a request to create a vault. The person waits for the vault, so a missing vault gets a log line.
   var creationPriority: Int32 {
     switch self {
     case .noVault, .noDaemon: LOG_WARNING

@@ -1,13 +1,13 @@
 import CLatchkeyPAMModule
 
-/// The line that asks a person: "Passphrase for 'Work', wanted by mail: ".
+/// The question to a person: "Passphrase for 'Work', wanted by mail: ".
 ///
-/// Label and caller are strangers' words on the person's terminal. They are cut, and nothing in them moves the cursor or turns
-/// the direction of the text. So nobody can make the line read as another one.
+/// Other programs choose the label and the caller's name, which appear on the person's terminal. So both are cut, and no character
+/// in them moves the cursor or changes the direction of the text. Nobody can make this question look like another one.
 struct PassphrasePrompt {
   /// The longest label or caller, in bytes.
   private static let textLimit = 128
-  /// Room for the longest question: 32 bytes of its own and two texts.
+  /// Room for the longest question: our own words and two texts.
   private static let size = 320
 
   private let start: UnsafeMutableRawPointer
@@ -41,13 +41,13 @@ struct PassphrasePrompt {
   private mutating func append(_ literal: Literal) { append(literal.cString, literal.count) }
 
   private mutating func append(_ bytes: UnsafeRawPointer, _ size: Int) {
-    // One byte is kept for the end of the string.
+    // One byte stays free for the zero at the end of the string.
     guard size < PassphrasePrompt.size &- count else { return }
     memcpy(start + count, bytes, size)
     count = count &+ size
   }
 
-  /// The beginning of a text, with "?" for every character that must not be shown.
+  /// Appends the beginning of a text, with "?" in place of every character that must not be shown.
   private mutating func append(shown string: UnsafePointer<CChar>) {
     let bytes = UnsafeRawPointer(string)
     let length = strnlen(string, PassphrasePrompt.textLimit)

@@ -13,17 +13,17 @@ import CLatchkeyPAMModule
 ///     u16 length + bytes, for each HelperField and then for the token
 ///     for changePassword and rewrap one more: the former password, or a recovery code
 struct Request: ~Copyable {
-  /// The largest value of the length field, in bytes.
+  /// The largest request without its length field, in bytes.
   static let limit = Int(HELPER_REQUEST_LIMIT)
   private static let headerSize = 4
   private static let givenOffset = headerSize + 3
 
   private var pages: SharedPages
-  /// Bytes so far, the length field included.
+  /// The number of bytes so far, including the length field.
   private(set) var count = Request.headerSize
   private var isTooLong = false
 
-  /// nil with errno when there is no memory.
+  /// nil with errno if there is no memory.
   init?(_ operation: HelperOperation, flags: HelperFlags, given: UInt64) {
     guard let pages = SharedPages() else { return nil }
     self.pages = pages
@@ -34,20 +34,19 @@ struct Request: ~Copyable {
     self.given(at: given)
   }
 
-  /// Notes when a person gave a secret that was asked for meanwhile.
+  /// Notes the moment at which the person gave a secret, if the module itself asked for it.
   func given(at moment: UInt64) {
     pages.base.storeBytes(of: moment.littleEndian, toByteOffset: Request.givenOffset, as: UInt64.self)
   }
 
-  /// The descriptor for the helper.
+  /// The descriptor of the shared memory, for the helper.
   var descriptor: Int32 { pages.descriptor }
 
-  /// Leaves it to the helper to erase the request. A helper that got no processor time may read it after this process has gone
-  /// on.
+  /// Leaves erasing the request to the helper. A slow helper may read the request only after this process has gone on.
   mutating func leaveToHelper() { pages.isErased = false }
 
   mutating func append(field: Text) {
-    // Compared by subtraction from the limit, so that no sum has to be shown not to overflow.
+    // The sizes are compared by subtraction from the limit, because a sum might overflow.
     guard !isTooLong, field.count <= Request.limit, 2 <= room, field.count <= room &- 2 else {
       isTooLong = true
       return
@@ -59,7 +58,7 @@ struct Request: ~Copyable {
     count = count &+ field.count
   }
 
-  /// Writes the length; false when the fields did not fit, and then nothing may be sent.
+  /// Writes the length; false if the fields did not fit. Then the request must not be sent.
   mutating func finish() -> Bool {
     guard !isTooLong else { return false }
     pages.base.storeBytes(

@@ -1,19 +1,19 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The memory that is shared with the helper. The helper reads the secret in place, so the secret crosses no socket.
+/// Memory that the module shares with the helper. The helper reads the secret there, so the secret goes through no socket.
 ///
-/// The helper overwrites this memory as soon as it has read the request. This process does so as well, unless it left that to
+/// The helper overwrites this memory as soon as it has read the request. This process overwrites it too, unless it leaves that to
 /// the helper.
 struct SharedPages: ~Copyable {
   static let size = Int(HELPER_MEMORY_SIZE)
 
   let base: UnsafeMutableRawPointer
   let descriptor: Int32
-  /// False if a helper may not have read the request yet, and goes on.
+  /// False if the helper goes on alone and may not have read the request yet.
   var isErased = true
 
-  /// Zeroed pages; nil with errno when there are none. A refused mlock is accepted, as it is by `LockedPages`.
+  /// Makes zeroed pages; nil with errno if there is no memory. If mlock fails, this goes on without it, as `LockedPages` does.
   init?() {
     var descriptor = helper_make_memory()
     guard descriptor >= 0 else { return nil }

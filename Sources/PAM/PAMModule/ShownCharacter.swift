@@ -1,9 +1,9 @@
-/// One character of a text in UTF-8 from somewhere else, and whether a person may be shown it.
+/// One character of a foreign text in UTF-8, and whether it may be shown to a person.
 struct ShownCharacter {
-  /// How many bytes it has, at least 1. Each byte that is not UTF-8 counts as a character.
+  /// The number of bytes of the character, at least 1. Each byte that is not UTF-8 counts as a character.
   let size: Int
   let isShown: Bool
-  /// Its first byte announces more bytes than there are.
+  /// Whether the first byte announces more bytes than follow.
   let isCut: Bool
 
   /// Reads at most `room` bytes, which is at least 1.
@@ -39,7 +39,7 @@ struct ShownCharacter {
   }
 
   private static func isShown(_ scalar: UInt32, size: Int) -> Bool {
-    // An overlong form, a surrogate, or a number beyond Unicode: not UTF-8.
+    // An overlong form, a surrogate and a number beyond Unicode are not valid UTF-8.
     let lowest: UInt32 = size == 2 ? 0x80 : size == 3 ? 0x800 : 0x10000
     guard lowest <= scalar, scalar <= 0x10FFFF, !(0xD800 <= scalar && scalar <= 0xDFFF) else { return false }
     switch scalar {

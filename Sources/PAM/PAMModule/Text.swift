@@ -1,10 +1,10 @@
 import CLatchkeyPAMModule
 
-/// A run of bytes that somebody else owns (libpam, the service file, a literal, a locked page).
-/// Valid only for the call in which it was made. Nothing is copied, so nothing is left to erase.
+/// A run of bytes that somebody else owns (libpam, the service file, a literal, a locked page). A value is valid only during the
+/// call that made it. It copies no bytes, so nobody has to erase it.
 struct Text {
   let start: UnsafeRawPointer?
-  /// Bytes; 0 when `start` is nil.
+  /// The number of bytes; 0 if `start` is nil.
   let count: Int
 
   static var empty: Text { Text(start: nil, count: 0) }
@@ -14,7 +14,7 @@ struct Text {
     self.count = start == nil ? 0 : count
   }
 
-  /// At most `limit` + 1 bytes of a C string. One byte more than the limit shows that the text is too long, without reading on.
+  /// Takes at most `limit` + 1 bytes of a C string. The one additional byte shows that a text is too long.
   init(_ string: UnsafePointer<CChar>?, limit: Int) {
     guard let string else {
       self = .empty

@@ -2,15 +2,16 @@ import CLatchkeyPAMModule
 
 /// The variables that the application put into the PAM environment for Latchkey's own services.
 ///
-/// Only `pam_getenv`, never the process's own environment, which a setuid caller has from the program that started it.
+/// This uses only `pam_getenv`, and never the environment of the process. A setuid caller has that environment from the program
+/// that started it.
 enum Variable {
-  /// The number of the prompt of latchkeyd's that is being answered.
+  /// The number of the prompt of latchkeyd that this call answers.
   case prompt
-  /// The collection's name, and the program that wants to open it. A person reads them; only the application vouches for them.
+  /// The collection's name, and the program that wants to open it. A person reads both, and only the application vouches for them.
   case label, caller
-  /// "no": nobody is to be asked for a former password.
+  /// The value "no" means that the module must not ask for a former password.
   case former
-  /// When the person gave the last answer, as `Moment.now`.
+  /// The moment at which the person gave the last answer, as in `Moment.now`.
   case given
 
   private var name: Literal {
@@ -23,21 +24,21 @@ enum Variable {
     }
   }
 
-  /// libpam's own copy, or nil. It is valid until the variable is set again, which a conversation may do.
+  /// libpam's own string, or nil. It is valid until somebody sets the variable again, which a conversation may do.
   func string(of handle: OpaquePointer) -> UnsafePointer<CChar>? {
     UnsafePointer(pam_getenv(handle, name.cString))
   }
 
-  /// Whether somebody may be asked for a former password.
+  /// Whether the module may ask for a former password.
   static func mayAskFormer(of handle: OpaquePointer) -> Bool {
     guard let value = Variable.former.string(of: handle) else { return true }
     return strcmp(value, ("no" as Literal).cString) != 0
   }
 
-  /// The prompt's number as digits; empty without one.
+  /// The prompt's number as digits; empty if there is none.
   static func promptNumber(of handle: OpaquePointer) -> Text { Variable.prompt.digits(of: handle) }
 
-  /// When the person gave the last answer; 0 if the application does not tell.
+  /// The moment at which the person gave the last answer; 0 if the application does not tell it.
   static func given(of handle: OpaquePointer) -> UInt64 {
     let digits = Variable.given.digits(of: handle)
     guard let start = digits.start else { return 0 }
@@ -50,7 +51,7 @@ enum Variable {
     return moment
   }
 
-  /// Its digits; empty unless it is a decimal number of 1 to 2^63 - 1, without anything around it.
+  /// The variable's digits; empty unless its value is just a decimal number from 1 to 2^63 - 1.
   private func digits(of handle: OpaquePointer) -> Text {
     let largest: Literal = "9223372036854775807"
     let digits = Text(string(of: handle), limit: largest.count)
@@ -61,7 +62,7 @@ enum Variable {
       guard (index == 0 ? 0x31 : 0x30) <= byte, byte <= 0x39 else { return .empty }
       index = index &+ 1
     }
-    // Of numbers with as many digits, the smaller one sorts first.
+    // If two numbers have the same number of digits, the smaller one sorts first.
     guard digits.count < largest.count || memcmp(start, largest.cString, largest.count) <= 0 else { return .empty }
     return digits
   }
