@@ -2,7 +2,7 @@ import LatchkeyFIDO
 import LatchkeySecurityKeys
 import LatchkeySodium
 
-/// The work on one question.
+/// Answers one question by the connected security key.
 struct Work: ~Copyable {
   private let question: SecurityKeyQuestion
 
@@ -39,7 +39,7 @@ struct Work: ~Copyable {
   private borrowing func enroll(
     at device: borrowing FIDODevice, _ found: FIDO.Found
   ) throws(FIDOError) -> SecurityKeyAnswer {
-    // Without a credential of the vault, an unknown one is used to try the PIN.
+    // If the vault has no credential yet, a random one serves to try the PIN.
     let known = question.credentials.isEmpty ? [Sodium.randomBytes(48)] : question.credentials
     if try has(known, device) == true { return try told(.enrolled, found) }
     SecurityKeyProgram.tellTouch()
@@ -62,7 +62,7 @@ struct Work: ~Copyable {
     return answer
   }
 
-  /// Whether the key has one of the credentials; nil for a key that cannot tell without a touch.
+  /// Whether the security key has one of the credentials; nil if it cannot tell without a touch.
   private borrowing func has(_ credentials: [[UInt8]], _ device: borrowing FIDODevice) throws(FIDOError) -> Bool? {
     do throws(FIDOError) {
       return try device.hasCredential(of: question.party, credentials, pin: question.pin)
@@ -97,7 +97,7 @@ struct Work: ~Copyable {
     case .notTouched: outcome = .notTouched
     case .unsupported: outcome = .incapable
     case .noMemory: outcome = .failed
-    // libfido2 does not tell a key that was pulled out from one that does not answer.
+    // libfido2 reports the same error for a key that was pulled out and for a key that does not answer.
     case .interrupted:
       outcome = (try? FIDO.connected())?.contains { $0.path == found.path } == true ? .busy : .removed
     case .other(let number):

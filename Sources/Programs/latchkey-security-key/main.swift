@@ -1,24 +1,23 @@
 // latchkey-security-key: the only program that speaks to security keys.
 //
-// `latchkey` or `latchkey-prompt` starts it for one question about a vault: which key is connected, a new credential, or the
-// key's answer to the vault's challenge. The question lies in shared memory that is standard input, and
-// the answer goes to the same place. One byte on standard output says that the key waits for a touch.
+// `latchkey` or `latchkey-prompt` starts it for one question about a vault: to list connected keys, to make a new credential, or to
+// answer the vault's challenge. Standard input is shared memory with the question, and the program writes its answer there. One
+// byte on standard output says that the key waits for a touch.
 //
 //     main -> SecurityKeyQuestion -> Work -> FIDODevice -> SecurityKeyAnswer
 //
-// It is a program of its own because libfido2, libcbor and OpenSSL parse bytes of a device that
-// anybody may have plugged in. They see one PIN and one answer, in a process that lives as long as a
-// touch takes. It has no key of the vault, reads no file of the user's, and speaks to nobody else.
+// It is a separate program because libfido2, libcbor and OpenSSL parse bytes from a device that anybody may have plugged in. These
+// libraries see only one PIN and one answer, in a process that lives as long as a touch takes. The process has no key of the vault,
+// reads no file of the user, and speaks to no other program.
 //
-// The program promises that PIN and answer are in locked memory, in no core dump, and erased at its
-// end, also if a signal ends it. It can start no other program and gain no right. It sends a PIN to
-// a key only if that key is the only connected one, because a wrong PIN counts. Before the program
-// asks for a touch, it has tried PIN and credential, so a person never touches the key in vain. It
-// ends three minutes after its start at the latest.
+// The program promises that PIN and answer are in locked memory, in no core dump, and that it erases them at its end, even if a
+// signal ends it. It can start no other program and gain no privilege. It sends a PIN only if exactly one key is connected, because
+// a wrong PIN counts against the key. It tries PIN and credential before it asks for a touch, so that a person never touches the
+// key in vain. It ends three minutes after its start at the latest.
 //
 // The program does not know whether an answer is right: `latchkey-derive` tries the answer on the keybag.
 //
-// The program shows nothing and asks nobody. The caller has the words.
+// The program shows nothing and asks nobody. Its caller talks to the person.
 
 import Glibc
 import LatchkeyFIDO
@@ -26,7 +25,7 @@ import LatchkeyPosix
 import LatchkeySecurityKeys
 import LatchkeySodium
 
-/// How long the program may live, in seconds.
+/// The program ends at the latest after so many seconds.
 private let lifeTime = 180
 
 /// Secures the process before the process has a secret.
@@ -37,7 +36,7 @@ private func begin() throws {
   Process.overwriteFreedMemory()
   Process.ignoreBrokenPipes()
   umask(0o077)
-  // The environment names files for OpenSSL to load.
+  // The environment could name files for OpenSSL to load.
   clearenv()
   try Sodium.initialize()
   signal(SIGALRM, SIG_DFL)
@@ -48,7 +47,7 @@ private func begin() throws {
 }
 
 guard var memory = SharedMemory(standardInput: ()) else {
-  // A person has started this program.
+  // Standard input has no question, so a person has started this program.
   try? FileDescriptor(owning: dup(STDERR_FILENO)).writeAll(
     Array("latchkey-security-key is started by 'latchkey protector add security-key' and 'latchkey unlock'.".utf8).span
       .bytes)

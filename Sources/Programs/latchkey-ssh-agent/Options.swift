@@ -2,15 +2,15 @@ import LatchkeySystemd
 
 /// The arguments of latchkey-ssh-agent.
 struct Options {
-  /// The path to listen at without a socket from a service manager.
+  /// The path at which to listen if the service manager passed no socket.
   var socket: String?
-  /// The program that asks the questions in place of this program.
+  /// The program that asks the person instead of this program.
   var promptProgram: String?
   /// The libraries that may use security keys, besides OpenSSH's own.
   var providers = ""
-  /// Whether this process only asks one question, and is not an agent.
+  /// Whether this process only asks one question and ends.
   var asks = false
-  /// The question of OpenSSH's that this process answers, as the program that `SSH_ASKPASS` names.
+  /// The question of OpenSSH, if OpenSSH started this process by `SSH_ASKPASS`.
   var passphraseQuestion: String?
 
   static let usage = """

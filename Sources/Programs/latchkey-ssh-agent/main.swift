@@ -1,27 +1,23 @@
 // latchkey-ssh-agent: the ssh agent whose keys are items of the vault.
 //
-// ssh, git and others connect to its socket, which the user's service manager passes. `SSHAgent`
-// answers their requests, and `AgentConnection` is one client. `AgentVault` is the way to the vault,
-// which is the way of every client.
+// ssh, git and others connect to its socket, which the user's service manager passes. `SSHAgent` answers their requests, and
+// `AgentConnection` is one client. `AgentVault` is the connection to the vault, the same as any client's.
 //
 //     SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/latchkey/ssh ssh host
 //
-// Keys that `latchkey ssh` stored are items. Keys of `ssh-add` are in the session's collection, and
-// `SessionSeal` seals them once more under a key that is an item of the vault. So a lock takes both
-// away. A `Question` asks whether a key may sign, by a process of its own, which is the same program
-// with `--ask`.
+// Keys that `latchkey ssh` stored are items of the vault. Keys that `ssh-add` brought are in the session's collection.
+// `SessionSeal` encrypts them with a key that is itself an item of the vault, so a lock makes both kinds unreadable. A `Question`
+// asks the person whether a key may sign. A separate process asks it: this program with `--ask`.
 //
-// The program promises that it keeps no private key. It reads a private key for each signature and erases it
-// afterwards, so the vault alone decides which keys can sign now. Constraints of a key are kept: lifetime,
-// confirmation, destinations. The person reads what the signed bytes say, and the host's name as the list of known
-// hosts has it.
+// The program promises that it keeps no private key. It reads the key for each signature and erases it afterwards, so only the
+// vault decides which keys can sign now. It obeys a key's constraints: lifetime, confirmation, destinations. A question shows the
+// meaning of the signed bytes, and the host's name from the list of known hosts.
 //
-// It does not trust the name of the program that asks (`Asker`): that is a hint. It does not speak ssh,
-// and forwards nothing. `ssh-add -x` locks only the agent, by a passphrase of its own (`AgentLock`),
-// and not the vault.
+// It does not trust the name of the requesting program (`Asker`), which is only a hint. It does not speak the ssh protocol, and
+// forwards nothing. `ssh-add -x` locks only the agent with its own passphrase (`AgentLock`), and not the vault.
 //
-// The key of a security key signs in its device. `SecurityKeySigning` starts OpenSSH's ssh-sk-helper, which
-// speaks to the device, and a `TouchNotice` tells the person to touch it. The agent makes no such keys.
+// A security key signs in its device. `SecurityKeySigning` starts OpenSSH's ssh-sk-helper, which speaks to the device, and a
+// `TouchNotice` tells the person to touch it. The agent does not create keys in a security key.
 
 import Glibc
 import LatchkeyGcrypt
@@ -31,7 +27,7 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The socket that the service manager passed, or our own socket; nil without either.
+/// The socket from the options or from the service manager; nil if there is neither.
 private func listener(_ options: Options) throws -> FileDescriptor? {
   if let path = options.socket { return try FileDescriptor.listen(stream: path) }
   guard let passed = try ServiceManager.listenDescriptors().first else { return nil }

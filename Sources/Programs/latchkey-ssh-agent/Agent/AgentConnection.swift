@@ -4,14 +4,14 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// One client's connection. It has one request at a time: the next request is read once the last answer was written.
+/// One client's connection. It has one request at a time: the agent reads the next request after it has written the last answer.
 final class AgentConnection {
   /// The program at the other end.
   let peer: LocalSocket.Peer
   /// The ssh sessions to which the connection was bound.
   var bindings = SessionBindings()
 
-  /// After so many requests, the other clients get their turn.
+  /// After so many requests of one client, the agent serves the other clients.
   private static let requestLimit = 16
 
   private let socket: FileDescriptor
@@ -28,10 +28,10 @@ final class AgentConnection {
   /// Whether a request waits for its answer.
   private(set) var isWaiting = false
   private(set) var hasEnded = false
-  /// When the client sent something last, in milliseconds of the monotonic clock.
+  /// The moment at which the client last sent something, in milliseconds of the monotonic clock.
   private(set) var lastUse = Process.now
 
-  /// Nil if the other end is gone, or is another user.
+  /// Nil if the client is gone, or belongs to another user.
   init?(
     _ socket: consuming FileDescriptor, loop: EventLoop,
     handle: @escaping (AgentConnection, borrowing SecureBytes) -> Void, ended: @escaping (AgentConnection) -> Void
@@ -50,14 +50,14 @@ final class AgentConnection {
     watched = events
     source = nil
     source = try? loop.addIO(fd: socket.number, events: events) { [unowned self] events in
-      if isWaiting { return end() }  // only its end matters
+      if isWaiting { return end() }  // While a request waits, only the client's end matters.
       if !output.isEmpty { return write() }
       read()
     }
     if source == nil { end() }
   }
 
-  /// The host from which the program at the other end forwards; nil if it does not forward, or is not trusted.
+  /// The host whose requests the client forwards. Nil if the client forwards nothing, or if the agent does not trust its bindings.
   func forwardingHost(by asker: Asker) -> PublicKey? { asker.bindsForwarded ? bindings.forwardingHost : nil }
 
   /// Closes the connection.
@@ -100,12 +100,12 @@ final class AgentConnection {
       requests += 1
       isWaiting = true
       handle(self, room)
-      // An answer that needs a person comes later.
+      // An answer that needs a person comes later, so the agent does not read from this client until then.
       if isWaiting, !hasEnded { watch(IOEvents(rawValue: 0)) }
     }
   }
 
-  /// - Returns: how many bytes came; 0 if no byte waits, or if the other end is gone, which ends the connection.
+  /// - Returns: how many bytes came; 0 if no byte waits, or if the client is gone, which ends the connection.
   private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
     if count > 0 {

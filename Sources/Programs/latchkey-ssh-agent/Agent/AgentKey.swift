@@ -8,9 +8,9 @@ struct AgentKey {
   let isOfSession: Bool
   let item: KeyItem
   let comment: String
-  /// When the item was stored, in seconds since 1970.
+  /// The moment at which the item was stored, in seconds since 1970.
   let created: UInt64
-  /// The requirements of each reading; empty without requirements.
+  /// The item's requirements for each reading; empty if it has none.
   let require: String
   let destinations: [DestinationConstraint]
 

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// The lock of the agent protocol: with a passphrase that a client chose, apart from the vault's own lock.
+/// The lock of the agent protocol, with a passphrase that a client chose. It is independent of the vault's lock.
 struct AgentLock: ~Copyable {
   private let key: Key
   private var tag: [UInt8]?
@@ -17,7 +17,7 @@ struct AgentLock: ~Copyable {
     return hash.tag()
   }
 
-  /// - Returns: whether the agent was unlocked before.
+  /// - Returns: whether the agent was unlocked before, and is now locked.
   mutating func lock(_ passphrase: RawSpan) -> Bool {
     guard tag == nil, let new = try? tag(of: passphrase) else { return false }
     tag = new

@@ -7,11 +7,12 @@ import LatchkeySystemd
 
 /// The agent: answers the requests of its clients with the keys of the vault.
 final class SSHAgent {
-  /// More keys than this are not added to a session.
+  /// `ssh-add` can add no more keys than this to a session.
   private static let keyLimit = 256
-  /// How many signatures of one program may wait for the person. An ssh that forwards is one program for all of a host's clients.
+  /// How many signatures of one program may wait for the person. An ssh that forwards counts as one program, for all clients on the
+  /// remote host.
   private static let waitingLimit = 16
-  /// With more clients, the agent disconnects the client that was silent for longest.
+  /// If more clients connect, the agent disconnects the client that has been silent for longest.
   private static let clientLimit = 512
   /// How long the agent accepts no connection after it ran out of descriptors.
   private static let acceptPause = Duration.milliseconds(500)
@@ -23,7 +24,7 @@ final class SSHAgent {
   private let questions: QuestionQueue
   /// The libraries that may speak to security keys.
   private let providers: ProviderList
-  /// The security key that signs now.
+  /// The signature that a security key is making now.
   private var touching: SecurityKeySigning?
   private var lock: AgentLock
   private var source: EventSource?
@@ -31,10 +32,10 @@ final class SSHAgent {
   private var connections: [ObjectIdentifier: AgentConnection] = [:]
   private var signings: [ObjectIdentifier: Signing] = [:]
   private var turns: SigningTurns?
-  /// Keys that were allowed until the next lock.
+  /// Keys for which the person has allowed signatures until the next lock.
   private var allowed: Set<[UInt8]> = []
   private var hosts = HostAllowances()
-  /// Keys of the vault that a client removed: they are left out until the next lock.
+  /// Keys of the vault that a client removed. The agent does not offer them until the next lock.
   private var hidden: Set<[UInt8]> = []
   private var timers: [EventSource] = []
   /// Enabled while the answer to a wrong passphrase is delayed.
@@ -42,7 +43,7 @@ final class SSHAgent {
 
   /// - Parameters:
   ///   - listener: a local socket of streams that listens.
-  ///   - program: the program that asks the person.
+  ///   - program: the program that asks the person questions.
   ///   - arguments: the program's arguments.
   ///   - providers: the libraries that may use security keys, besides OpenSSH's own.
   init(
@@ -62,7 +63,7 @@ final class SSHAgent {
     source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in accept() }
   }
 
-  /// The vault erased keys. No answer of the person outlives the keys.
+  /// Called when the vault has erased keys. The person's earlier answers end with the keys.
   private func locked() {
     allowed = []
     hosts = HostAllowances()
@@ -73,7 +74,7 @@ final class SSHAgent {
     questions.refuseAll()
   }
 
-  /// Ends signatures that wait for a person, or for others.
+  /// Ends signatures that wait for the person or for another signature.
   private func refuse(where isRefused: (Signing) -> Bool) {
     let refused = signings.values.filter(isRefused)
     for signing in refused { signing.isOutdated = true }
@@ -90,7 +91,8 @@ final class SSHAgent {
         guard let next = try listener.acceptStream() else { return }
         socket = next
       } catch {
-        // No descriptor is left, even for the vault's bus, and the waiting client would call this again at once.
+        // No descriptor is left, even for the vault's bus, so this disconnects silent clients. It also pauses, because the waiting
+        // client would otherwise trigger this again at once.
         makeRoom(connections.count / 2)
         return pauseAccepting()
       }
@@ -98,7 +100,7 @@ final class SSHAgent {
         handle(message, of: connection)
       } ended: { [unowned self] connection in
         if let signing = signings[ObjectIdentifier(connection)] { withdraw(signing) }
-        // The connection's own handler runs, so the connection is kept until that handler has ended.
+        // The connection's own handler is running, so the connection must stay until this handler has ended.
         ended.append(connections.removeValue(forKey: ObjectIdentifier(connection)))
         cleaner?.resume()
       }
@@ -106,7 +108,7 @@ final class SSHAgent {
     }
   }
 
-  /// Disconnects the clients that were silent for longest. A client that waits for an answer is not silent.
+  /// Disconnects the clients that have been silent for longest. A client that waits for an answer is not silent.
   ///
   /// - Returns: whether there was such a client.
   @discardableResult
@@ -133,9 +135,9 @@ final class SSHAgent {
     var reader = SSHReader(0..<body.count)
     let number = try? reader.byte(body.bytes)
     guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
-    // A binding also counts while the agent is locked. ssh would go on without it, and the connection would look local.
+    // The agent accepts a binding even while it is locked. After a refusal, ssh would go on, and the connection would look local.
     if lock.isLocked, message != .unlock, message != .extensionRequest {
-      // A locked agent shows no keys, like OpenSSH's.
+      // A locked agent offers no keys, as OpenSSH's agent does.
       return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
     }
     do {
@@ -146,7 +148,7 @@ final class SSHAgent {
       case .addConstrained: try add(body.bytes, &reader, isConstrained: true, connection)
       case .removeIdentity: try remove(try reader.octets(body.bytes), connection)
       case .removeAllIdentities: try removeAll(connection)
-      // Another machine can neither lock nor unlock the agent.
+      // Another machine must neither lock nor unlock the agent.
       case .lock where connection.bindings.isForwarded, .unlock where connection.bindings.isForwarded:
         connection.answer(.failure)
       case .lock:
@@ -172,7 +174,7 @@ final class SSHAgent {
     return out.bytes
   }
 
-  /// The keys that a client may know of, each once, and whether a locker is on the screen.
+  /// The keys that a client may see, each once, and whether a locker is on the screen.
   private func offered(to connection: AgentConnection) throws(BusError) -> AgentVault.View {
     let view = try present()
     var seen: Set<[UInt8]> = []
@@ -184,14 +186,14 @@ final class SSHAgent {
 
   /// All keys, except expired and removed keys.
   ///
-  /// - Parameter known: keys that the vault told before.
+  /// - Parameter known: keys that an earlier look at the vault found.
   private func present(_ known: AgentVault.View? = nil) throws(BusError) -> AgentVault.View {
     let view = if let known { known } else { try vault.look() }
     let now = UInt64(Process.sinceBoot / 1000)
     var keys: [AgentKey] = []
     for key in view.keys {
       if let expiry = key.item.expiry, expiry <= now {
-        // No client of the agent deletes an item of the vault: such a key is only left out.
+        // A client of the agent must not delete an item of the vault, so the agent only stops offering such a key.
         if key.isOfSession { try vault.delete(key.path) }
         forgetAnswers(about: key)
       } else if key.isOfSession || !hidden.contains(key.item.publicKey.blob) {
@@ -216,16 +218,16 @@ final class SSHAgent {
   }
 
   private func unlock(_ passphrase: RawSpan, _ connection: AgentConnection) {
-    // During the delay of a wrong passphrase the agent tries no other passphrase, even from another client.
+    // During the delay after a wrong passphrase, the agent checks no other passphrase, even from another client.
     guard !(unlockPause?.isEnabled ?? false) else { return connection.answer(.failure) }
     guard !lock.unlock(passphrase) else { return connection.answer(.success) }
-    // Each wrong passphrase costs more time than the last one.
+    // The delay grows with each wrong passphrase.
     unlockPause = try? loop.addTimer(after: .milliseconds(100 * lock.failures)) { [weak connection] in
       connection?.answer(.failure)
     }
   }
 
-  /// Keeps a timer until some time after it fired.
+  /// Keeps a timer alive at least until it has fired.
   private func keep(_ timer: EventSource?) {
     timers.removeAll { !$0.isEnabled }
     if let timer { timers.append(timer) }
@@ -240,7 +242,7 @@ final class SSHAgent {
     let comment = try reader.text(bytes)
     let constraints = isConstrained ? try KeyConstraints(bytes, &reader) : KeyConstraints()
     let provider = self.provider(constraints.provider, of: connection)
-    // OpenSSH's ssh-add names a provider for each security key, and for no other key.
+    // OpenSSH's ssh-add names a provider for each security key, and never for another key.
     guard reader.isAtEnd, key.isConsistent, (key.securityKey == nil) == (constraints.provider == nil),
       (provider == nil) == (constraints.provider == nil)
     else { return connection.answer(.failure) }
@@ -251,7 +253,8 @@ final class SSHAgent {
       destinations: constraints.destinations,
       provider: provider == SecurityKey.internalProvider ? nil : provider)
     let known = try vault.look().keys
-    // `ssh-add` does not prove that the client has the device, and a remote key without one must not hide a working key.
+    // `ssh-add` does not prove that the client has the security key's device. A key from a remote client must not hide a working
+    // key.
     if key.securityKey != nil, RequestOrigin(connection.bindings, Asker(pid: connection.peer.pid)) != .here,
       known.contains(where: { $0.item.publicKey.plainBlob == key.publicKey.plainBlob })
     {
@@ -267,8 +270,8 @@ final class SSHAgent {
     connection.answer(.success)
   }
 
-  /// The library that a client named for a security key, by its whole path; nil if it is not allowed. Another machine names no
-  /// library.
+  /// The library that a client named for a security key, by its whole path; nil if the library is not allowed. A client on another
+  /// machine may name no library.
   private func provider(_ name: String?, of connection: AgentConnection) -> String? {
     guard let name, name.lowercased() != SecurityKey.internalProvider else {
       return name.map { _ in SecurityKey.internalProvider }
@@ -295,8 +298,8 @@ final class SSHAgent {
     connection.answer(.success)
   }
 
-  /// Deletes keys of the session. Keys of the vault are left out until the next lock: no client of the agent deletes an item of
-  /// the vault.
+  /// Deletes keys of the session. The agent stops offering keys of the vault until the next lock, because a client of the agent
+  /// must not delete an item of the vault.
   private func remove(_ keys: [AgentKey]) throws(BusError) {
     for key in keys {
       if key.isOfSession { try vault.delete(key.path) }
@@ -306,7 +309,7 @@ final class SSHAgent {
     refuse { signing in keys.contains { $0.path == signing.key.path } }
   }
 
-  /// A removed key that comes back needs a person again.
+  /// Forgets the person's answers about a key, so that a removed key needs a new answer when it comes back.
   private func forgetAnswers(about key: AgentKey) {
     allowed.remove(key.item.publicKey.blob)
     hosts.forget(key)
@@ -324,13 +327,13 @@ final class SSHAgent {
     try sign(request, connection, by: vault.lastView)
   }
 
-  /// - Parameter known: keys that the vault told before; nil to ask the vault. They are enough for a key that asks for nothing, if the
-  ///   vault signals no change until it gave the key.
+  /// - Parameter known: keys that an earlier look at the vault found; nil to ask the vault. Known keys are enough if the key has no
+  ///   requirements and no question, and if the vault signals no change before it returns the key.
   private func sign(_ request: SigningRequest, _ connection: AgentConnection, by known: AgentVault.View?) throws {
     let (blob, data) = (request.blob, request.data)
     let view = try present(known)
     guard let key = view.keys.first(where: { $0.item.publicKey.blob == blob }) else {
-      // The key may be new, so the vault is asked once more.
+      // The key may be new, so this asks the vault once more.
       return known == nil ? connection.answer(.failure) : try sign(request, connection, by: nil)
     }
     let subject = SigningSubject(data.span.bytes, by: key.item.publicKey)
@@ -340,10 +343,10 @@ final class SSHAgent {
     let signing = Signing(
       key: key, request, subject: subject, connection: connection, isByKnown: known != nil)
     let asker = Asker(pid: connection.peer.pid)
-    // The vault asks by itself before it gives such a key, and shows our reason.
+    // If the key has requirements, the vault itself asks the person, and shows our reason.
     let isAsked = key.require.isEmpty && mustAsk(about: key, connection, asker)
     guard known == nil || !isAsked && signing.turn == nil else { return try sign(request, connection, by: nil) }
-    // A question behind a locker is invisible.
+    // Nobody sees a question behind a screen locker.
     if view.isScreenLocked, isAsked { return connection.answer(.failure) }
     signing.isScreenLocked = view.isScreenLocked
     guard isAsked else { return begin(signing) }
@@ -373,7 +376,7 @@ final class SSHAgent {
     }
   }
 
-  /// Signs, if the signature has its turn or needs none.
+  /// Signs, unless the signature must wait for its turn.
   private func begin(_ signing: Signing) {
     guard let turn = signing.turn else { return finish(signing) }
     signings[ObjectIdentifier(signing.connection)] = signing
@@ -382,7 +385,7 @@ final class SSHAgent {
     case .later: return
     case .never, nil: return fail(signing)
     }
-    // The person may have answered just as the last client left.
+    // The person may have answered for an earlier client that had just left. This revokes the unused grant.
     do throws(BusError) { try vault.takeBack(signing.key) } catch { return fail(signing) }
     signing.isOutdated ? fail(signing) : finish(signing)
   }
@@ -392,32 +395,32 @@ final class SSHAgent {
     signing.connection.answer(.failure)
   }
 
-  /// Ends a signature that waits.
+  /// Ends a waiting signature.
   private func withdraw(_ signing: Signing) {
     signing.cancel()
     signing.cancel = {}
     fail(signing)
   }
 
-  /// Forgets a signature, and gives its key to the next signature.
+  /// Forgets a signature, and gives the turn to the next signature.
   private func end(_ signing: Signing) {
     let place = ObjectIdentifier(signing.connection)
     if signings[place] === signing { signings[place] = nil }
-    // This comes before the next signature's turn.
+    // An unused grant must be revoked before the next signature's turn.
     if let turn = signing.turn, !signing.wasMade, turns?.has(turn, signing) ?? false {
       try? vault.takeBack(signing.key)
     }
     turns?.leave(signing)
   }
 
-  /// Signs once the vault gives the key.
+  /// Reads the key from the vault and signs. If the item is locked, the vault asks the person first.
   private func finish(_ signing: Signing) {
     do throws(BusError) {
       let key = try vault.privateKey(of: signing.key)
       if key.securityKey != nil { return touch(key, signing) }
       if signing.isByKnown, vault.lastView == nil { return repeated(signing) }
       let data = signing.request.data
-      // A lock in between revoked the person's answer.
+      // If the vault was locked meanwhile, the person's answer no longer counts.
       guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.request.flags) else {
         return fail(signing)
       }
@@ -430,7 +433,7 @@ final class SSHAgent {
     }
   }
 
-  /// Asks the vault anew, as something changed.
+  /// Starts again by asking the vault, because something has changed.
   private func repeated(_ signing: Signing) {
     do { try sign(signing.request, signing.connection, by: nil) } catch { fail(signing) }
   }
@@ -449,9 +452,9 @@ final class SSHAgent {
       asker: Asker(pid: signing.connection.peer.pid))
   }
 
-  /// Signs with a security key, which may take as long as the person needs.
+  /// Signs with a security key, which takes as long as the person needs.
   private func touch(_ key: consuming PrivateKey, _ signing: Signing) {
-    // Any program can write the item's attributes.
+    // Any program can write the item's attributes, so the provider is checked again.
     guard !signing.isOutdated, signing.key.item.provider.map({ allowed(provider: $0) == $0 }) ?? true else {
       return fail(signing)
     }
@@ -461,7 +464,7 @@ final class SSHAgent {
     ) { [unowned self] signature in
       touching = nil
       signing.cancel = {}
-      // The key may have been removed meanwhile, or the key's time may be over.
+      // The key may have been removed or may have expired meanwhile.
       let isThere = (try? present())?.keys.contains { $0.path == signing.key.path } ?? false
       guard let signature, isThere, !signing.isOutdated else { return fail(signing) }
       succeed(signing, signature)
@@ -475,7 +478,7 @@ final class SSHAgent {
     touch.begin()
   }
 
-  /// Makes the vault ask for the item's requirements, as the vault's own programs do.
+  /// Has the vault ask the person for the item's requirements.
   private func unlock(for signing: Signing) {
     signings[ObjectIdentifier(signing.connection)] = signing
     let wording = wording(of: signing)

@@ -1,6 +1,7 @@
 import LatchkeySSHProtocol
 
-/// Hosts whose forwarded requests the person allowed for a key, until the next lock. Such a host is offered once for each key.
+/// Hosts whose forwarded requests the person allowed for a key, until the next lock. The agent offers the person this choice once
+/// for each key and host.
 struct HostAllowances {
   private struct Pair: Hashable {
     let key: [UInt8]
@@ -12,17 +13,17 @@ struct HostAllowances {
   private var offered: Set<Pair> = []
   private var allowed: Set<Pair> = []
 
-  /// Whether the person need not be asked about a request that this host forwards.
+  /// Whether a request that this host forwards needs no question to the person.
   func allow(_ key: AgentKey, from host: PublicKey) -> Bool {
     key.item.asking != .always && allowed.contains(Pair(key, host))
   }
 
-  /// - Returns: whether to ask the person about the host: only once, and not for a key that always asks.
+  /// - Returns: whether to offer the person this choice. It is offered only once, and never for a key that always asks.
   mutating func offer(_ key: AgentKey, from host: PublicKey) -> Bool {
     key.item.asking != .always && offered.insert(Pair(key, host)).inserted
   }
 
-  /// The person said yes. The answer counts only if the key was not forgotten since the offer.
+  /// Called when the person said yes. The answer counts only if the key was not forgotten since the question.
   mutating func add(_ key: AgentKey, from host: PublicKey) {
     let pair = Pair(key, host)
     if offered.contains(pair) { allowed.insert(pair) }

@@ -4,8 +4,8 @@ import LatchkeyPosix
 import LatchkeySSHProtocol
 import LatchkeySodium
 
-/// The names of hosts by their keys, as the person's own list has them. It holds most names as hashes. Those are tried with the
-/// names that the program was started with, and with those in ssh's configuration.
+/// Finds the name of a host by its key, in the person's list of known hosts. Most names in the list are hashed. So this tries the
+/// names in the program's arguments and in ssh's configuration.
 struct KnownHosts {
   private static let limit = 4 << 20
 
@@ -13,11 +13,11 @@ struct KnownHosts {
   private let lines: [Substring]
 
   init(pid: pid_t) {
-    // The environment counts, because this only affects words: a session can have a home of its own.
+    // A session may have a different home folder. The environment is safe to believe here, because this only affects words.
     let home = getenv("HOME").map { String(cString: $0) } ?? Account(uid: getuid())?.home ?? ""
     lines = Self.text("\(home)/.ssh/known_hosts").split(separator: "\n")
     let words = Self.text("/proc/\(pid)/cmdline").split(separator: "\0").dropFirst()
-    // The last value counts.
+    // If an option is repeated, its last value counts.
     let options = { (option: Substring) in words.lastIndex(of: option).flatMap { words[($0 + 1)...].first } }
     let file = options("-F").map { $0.hasPrefix("/") ? String($0) : "/proc/\(pid)/cwd/\($0)" }
     let configured = Self.Configuration(Self.text(file ?? "\(home)/.ssh/config"))
@@ -55,7 +55,7 @@ struct KnownHosts {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The name of the host with that key; nil if it is unknown.
+  /// The name of the host with that key; nil if the list lacks the key.
   func name(of key: PublicKey) -> String? {
     let wanted = Base64.encode(key.blob)
     for line in lines {

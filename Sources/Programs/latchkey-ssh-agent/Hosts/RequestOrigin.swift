@@ -1,6 +1,6 @@
 import LatchkeySSHProtocol
 
-/// The place that a request for a signature comes from.
+/// The place where a request for a signature comes from.
 enum RequestOrigin {
   /// A program of this machine.
   case here
@@ -9,8 +9,8 @@ enum RequestOrigin {
   /// The program does not say where the request comes from.
   case unknown
 
-  /// A binding proves nothing by itself: a remote machine can bind an unbound connection as a local one. So only a program that
-  /// always binds forwarded connections is trusted.
+  /// A binding alone proves nothing, because a remote machine can bind an unbound connection as if it were local. So only a program
+  /// that always binds forwarded connections is trusted.
   init(_ bindings: SessionBindings, _ asker: Asker) {
     if bindings.isForwarded {
       self = .elsewhere

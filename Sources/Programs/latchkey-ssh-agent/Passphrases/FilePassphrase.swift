@@ -3,11 +3,11 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The passphrase of a key file, which `ssh-keygen` checks.
+/// A key file, and a check of its passphrase by `ssh-keygen`.
 struct FilePassphrase {
-  /// The variable that makes this process pass a passphrase to `ssh-keygen`.
+  /// If this variable is set, this process only passes a passphrase to `ssh-keygen`.
   private static let variable = "LATCHKEY_PASSPHRASE_INPUT"
-  /// The longest passphrase, in bytes, as OpenSSH has it.
+  /// The longest passphrase, in bytes; OpenSSH has the same limit.
   static let limit = 1024
   /// How long `ssh-keygen` may take, in milliseconds.
   private static let checkLimit: Int32 = 60_000
@@ -15,7 +15,7 @@ struct FilePassphrase {
   /// The file, as an absolute path.
   let path: String
 
-  /// The file that a question of OpenSSH's is about; nil for any other question.
+  /// Finds the file in OpenSSH's question for a passphrase; nil for any other question.
   init?(question: String) {
     let beginnings = ["Enter passphrase for key '", "Enter passphrase for ", "Bad passphrase, try again for "]
     guard let beginning = beginnings.first(where: question.hasPrefix) else { return nil }
@@ -30,13 +30,14 @@ struct FilePassphrase {
       defer { free(folder) }
       path = String(cString: folder) + "/" + name
     }
-    // ssh shortens long names.
+    // ssh shortens long names, so the file may not be readable under this name.
     guard access(path, R_OK) == 0 else { return nil }
   }
 
-  /// Whether `passphrase` is the file's passphrase. The passphrase goes to `ssh-keygen` through a pipe and through this program.
+  /// Whether `passphrase` is the file's passphrase. `ssh-keygen` starts this program once more, which gets the passphrase through a
+  /// pipe and passes it on.
   ///
-  /// - Parameter program: this program, as `SSH_ASKPASS` names it.
+  /// - Parameter program: the path of this program, for `SSH_ASKPASS`.
   func isRight(_ passphrase: RawSpan, program: String) -> Bool {
     let variables = ["SSH_ASKPASS": program, "SSH_ASKPASS_REQUIRE": "force", Self.variable: "1"]
     for (name, value) in variables { setenv(name, value, 1) }
@@ -47,7 +48,7 @@ struct FilePassphrase {
         guard count == passphrase.byteCount else { throw PosixError("write") }
       }
       defer { input.erasePipe() }
-      // ssh-keygen waits for its own child, which has the same standard input.
+      // ssh-keygen starts this program as its child, which inherits this standard input.
       let child = try ChildProcess(
         "/bin/sh", ["-c", "exec /usr/bin/ssh-keygen -y -f \"$1\" >/dev/null 2>&1", "sh", path], input: input.number)
       var end = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
@@ -58,9 +59,9 @@ struct FilePassphrase {
     } catch { return false }
   }
 
-  /// Passes standard input on, if `ssh-keygen` started this process for ``isRight(_:program:)``.
+  /// Copies standard input to standard output, if `ssh-keygen` started this process for ``isRight(_:program:)``.
   ///
-  /// - Returns: the exit status; nil if the person must be asked.
+  /// - Returns: the exit status; nil if `ssh-keygen` did not start this process.
   static func handOver() -> Int32? {
     guard getenv(variable) != nil else { return nil }
     guard var bytes = try? SecureBytes(count: limit) else { return 1 }
@@ -69,12 +70,12 @@ struct FilePassphrase {
     return put(passphrase.bytes) ? 0 : 1
   }
 
-  /// How often ``put(_:)`` checks whether OpenSSH has read the answer, a millisecond apart.
+  /// ``put(_:)`` checks so many times, a millisecond apart, whether OpenSSH has read the answer.
   private static let looks = 1000
 
-  /// Writes an answer as OpenSSH reads it, and overwrites it in the pipe once OpenSSH has read it.
+  /// Writes an answer for OpenSSH into the pipe, and overwrites it there after OpenSSH has read it.
   static func put(_ answer: RawSpan) -> Bool {
-    // The reading end is our own, because the kernel would free the page with OpenSSH's.
+    // This opens the reading end too. Otherwise the kernel would free the page, with the answer in it, when OpenSSH closes its end.
     let kept = try? FileDescriptor.open("/proc/self/fd/\(STDOUT_FILENO)", flags: O_RDONLY | O_NONBLOCK)
     guard write(answer) else { return false }
     var status = stat()
@@ -83,7 +84,7 @@ struct FilePassphrase {
       var left: Int32 = 0
       guard ioctl(kept.number, UInt(FIONREAD), &left) == 0 else { break }
       guard left > 0 else {
-        // OpenSSH ignores zeros behind the end of the line.
+        // OpenSSH ignores zeros after the end of the line.
         kept.overwritePipe()
         break
       }
@@ -92,7 +93,7 @@ struct FilePassphrase {
     return true
   }
 
-  /// Writes a line to standard output, and closes standard output.
+  /// Writes a line to standard output, and closes it.
   private static func write(_ answer: RawSpan) -> Bool {
     let output = FileDescriptor(owning: STDOUT_FILENO)
     return (try? output.writeAll(answer)) != nil && (try? output.writeAll(([0x0a] as [UInt8]).span.bytes)) != nil

@@ -7,17 +7,17 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The program that `SSH_ASKPASS` names. It gives OpenSSH the passphrase of a key file from the vault. For a passphrase that the
-/// vault lacks, and for OpenSSH's other questions, it asks the person.
+/// The program that `SSH_ASKPASS` names. It gives OpenSSH the passphrase of a key file from the vault. If the vault lacks the
+/// passphrase, or if OpenSSH has another question, it asks the person.
 public enum PassphraseProgram {
   /// The name under which this program answers OpenSSH.
   public static let name = "latchkey-ssh-askpass"
-  /// The number of allowed wrong passphrases.
+  /// The person may type so many passphrases.
   private static let tries = 3
 
   /// Answers one question.
   ///
-  /// - Returns: the exit status: 0 with the answer on standard output, 1 without one.
+  /// - Returns: the exit status: 0 with the answer on standard output, 1 without an answer.
   public static func run(_ question: String) -> Int32 {
     if let status = FilePassphrase.handOver() { return status }
     Language.begin()
@@ -37,9 +37,9 @@ public enum PassphraseProgram {
     }
   }
 
-  /// Asks a question of OpenSSH's unchanged.
+  /// Asks the person OpenSSH's question unchanged.
   private static func pass(_ question: String, _ prompter: PrompterChoice) -> Int32 {
-    // OpenSSH puts the consequence last, behind names that a stranger may have chosen.
+    // OpenSSH puts the consequence last, after names that a stranger may have chosen. So the question must not be cut.
     guard let shown = PlainText.lines(question) else {
       Journal.log(.warning, "\(name): the question of ssh is too long to be shown whole, so nobody was asked")
       return 1

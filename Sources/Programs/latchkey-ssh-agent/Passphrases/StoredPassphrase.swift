@@ -2,7 +2,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The passphrase of a key file in the vault. It has the attributes that gnome-keyring and gcr use, so imported items are found.
+/// The item of the vault that has a key file's passphrase. It has the attributes of gnome-keyring and gcr, so this also finds
+/// imported items.
 struct StoredPassphrase {
   private let connection: ServiceConnection
   private let channel: SecretChannel
@@ -19,9 +20,9 @@ struct StoredPassphrase {
     attributes = ["xdg:schema": "org.freedesktop.Secret.Generic", "unique": "ssh-store:\(file.path)"]
   }
 
-  /// Reads the passphrase. A locked vault asks the person first.
+  /// Reads the passphrase. If the item is locked, the vault asks the person first.
   ///
-  /// - Returns: nil if there is none, or if the item stays locked.
+  /// - Returns: nil if there is no item, or if the item stays locked.
   func read() -> Secret? {
     do throws(BusError) {
       let found = try connection.call(ServiceConnection.root, ServiceConnection.service, "SearchItems") {
@@ -60,7 +61,7 @@ struct StoredPassphrase {
         try connection.bus.matchSignal(
           sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
         ) { (message: Message) throws(BusError) in outcome = try !message.readBool() },
-        // The prompt ended with the connection.
+        // The vault's program ended, so the prompt has ended too.
         try connection.bus.watchPeer(connection.owner) { outcome = outcome ?? false },
       ]
     } catch { throw .failed("\(error)") }
@@ -72,7 +73,7 @@ struct StoredPassphrase {
     return withExtendedLifetime(slots) { outcome ?? false }
   }
 
-  /// Stores a passphrase, and replaces a former one. A locked vault accepts it, too.
+  /// Stores a passphrase, and replaces a former one. The vault accepts it even while it is locked.
   func store(_ passphrase: RawSpan) -> Bool {
     do {
       let secret = Secret(try SecureBytes(copying: passphrase), contentType: "text/plain")

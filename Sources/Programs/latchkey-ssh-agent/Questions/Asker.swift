@@ -2,7 +2,8 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyPrompts
 
-/// The program that wants a signature. All facts are hints, because a program of the same user can run as any other.
+/// The program that wants a signature. All these facts are only hints, because a program of the same user can pretend to be any
+/// other program.
 struct Asker {
   private static let localTools = ["/usr/bin/ssh-keygen", "/usr/bin/ssh-add"]
   private static let ssh = "/usr/bin/ssh"
@@ -20,13 +21,15 @@ struct Asker {
   /// The program's terminal; empty without a terminal.
   var terminal: String { Caller(pid: pid).terminal }
 
-  /// Whether the program is one of OpenSSH's programs that use only this machine's agent and bind that agent to no ssh session.
+  /// Whether the program is one of OpenSSH's programs that use only this machine's agent and never bind their connection to an ssh
+  /// session.
   var isLocalTool: Bool { Self.localTools.contains(where: runs) }
 
-  /// Whether the program is the system's ssh, which binds each connection that ssh forwards.
+  /// Whether the program is the system's ssh, which binds each connection that it forwards.
   var bindsForwarded: Bool { runs(Self.ssh) }
 
-  /// Whether the program runs the file at this path. A program in a container may have the same path, but is another file.
+  /// Whether the program runs the file at this path. The path alone does not tell, because a program in a container may be another
+  /// file under the same path.
   private func runs(_ path: String) -> Bool {
     var (own, other) = (stat(), stat())
     guard stat("/proc/\(pid)/exe", &own) == 0, stat(path, &other) == 0 else { return false }

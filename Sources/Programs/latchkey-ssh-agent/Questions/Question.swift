@@ -7,7 +7,7 @@ import LatchkeySystemd
 final class Question {
   /// The kinds of questions.
   enum Kind: String {
-    /// Whether the key may sign.
+    /// Whether a key may sign.
     case agreement
     /// Whether a host's requests for the key are allowed until the lock.
     case host
@@ -17,7 +17,7 @@ final class Question {
     case notice
   }
 
-  /// Its texts, and the terminal of the program that caused it.
+  /// The texts of a question, and the terminal of the program that caused it.
   struct Text: Equatable {
     var message: String
     var detail: String
@@ -40,7 +40,7 @@ final class Question {
       self.init(message: String(parts[0]), detail: String(parts[1]), terminal: String(parts[2]), kind: kind)
     }
 
-    /// The pipe from which the program reads the question.
+    /// A pipe with the question, for the asking program.
     func pipe() throws(PosixError) -> FileDescriptor {
       try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
         let bytes = bytes
@@ -49,7 +49,7 @@ final class Question {
     }
   }
 
-  /// The longest PIN, in bytes, as FIDO has it.
+  /// The longest PIN that FIDO allows, in bytes.
   static let pinLimit = 63
 
   let text: Text
@@ -80,14 +80,14 @@ final class Question {
   }
 }
 
-/// The questions that wait for the person. One is asked at a time, by a program of its own, so that nothing in the agent waits
-/// for a window.
+/// The questions that wait for the person. The agent asks one question at a time. A separate program asks it, so that the agent
+/// never waits for a window.
 final class QuestionQueue {
-  /// More questions than this are answered with no.
+  /// If so many questions wait, a further one is answered with no.
   private static let limit = 32
-  /// A person has this long.
+  /// The person has this time for an answer.
   static let personLimit = Duration.seconds(120)
-  /// How long a program that was told to end may go on.
+  /// A program that was told to end is killed after this time.
   static let endLimit = Duration.seconds(2)
 
   private let loop: EventLoop
@@ -95,13 +95,13 @@ final class QuestionQueue {
   let arguments: [String]
   private var waiting: [Question] = []
   private var child: ChildProcess?
-  /// Where the program writes a PIN.
+  /// The pipe into which the program writes a PIN.
   private var output: FileDescriptor?
   /// Whether the program was told to end.
   private var isStopping = false
   private var source: EventSource?
   private var limit: EventSource?
-  /// While this exists, nothing is shown.
+  /// While this timer exists, no question appears.
   private var quiet: EventSource?
 
   /// - Parameter program: the program that asks. It gets the question by its standard input, and exits with 0 for yes.
@@ -111,14 +111,14 @@ final class QuestionQueue {
     self.arguments = arguments
   }
 
-  /// Asks after the waiting questions.
+  /// Asks a question after all that already wait.
   func ask(_ question: Question) {
     guard waiting.count < Self.limit else { return question.end(false) }
     waiting.append(question)
     begin()
   }
 
-  /// Takes a question back. The question's completion is not called any more.
+  /// Takes a question back. Its completion is then never called.
   func withdraw(_ question: Question) {
     question.completion = nil
     guard let place = waiting.firstIndex(where: { $0 === question }) else { return }
@@ -132,7 +132,7 @@ final class QuestionQueue {
     for question in waiting { question.end(false) }
   }
 
-  /// Ends the program, whose end begins the next question.
+  /// Ends the asking program. Its end begins the next question.
   private func stop() {
     guard let child, !isStopping else { return }
     isStopping = true
@@ -140,7 +140,7 @@ final class QuestionQueue {
     limit = try? loop.addTimer(after: Self.endLimit) { kill(child.pid, SIGKILL) }
   }
 
-  /// Asks the next question, unless one is on the screen or was there a moment ago.
+  /// Asks the next question, unless a question is on the screen or was on it a moment ago.
   private func begin() {
     guard child == nil, quiet == nil else { return }
     waiting.removeAll { $0.completion == nil }
@@ -192,7 +192,8 @@ final class QuestionQueue {
       }
     }
     question.end(status == 0)
-    // The host knows when the person said yes to the host's request. It gets no second key press from the same moment.
+    // The forwarding host knows the moment at which the person said yes. The longer quiet time keeps a second key press from
+    // answering the next question about this host.
     if waiting.first?.text.kind == .host { quiet?.rearm(after: QuietTime.unanswered) }
     begin()
   }

@@ -4,7 +4,7 @@ import LatchkeyPosix
 import LatchkeyPrompters
 import LatchkeySystemd
 
-/// Asks one question by the desktop's prompter, a pinentry, or the terminal of the program that caused it.
+/// Asks one question by the desktop's prompter, a pinentry, or the terminal of the program that caused the question.
 enum QuestionProgram {
   /// Reads the question from standard input.
   ///
@@ -49,7 +49,7 @@ enum QuestionProgram {
 
   private static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_CURRENT_DESKTOP"]
 
-  /// Takes the display from the service manager. A desktop may have set it there after the agent was started.
+  /// Reads the display from the service manager's environment. A desktop may have set it after the start of the agent.
   private static func takeDisplay() {
     guard getenv("DISPLAY") == nil, getenv("WAYLAND_DISPLAY") == nil, getenv("NOTIFY_SOCKET") != nil,
       let answer = popen("systemctl --user show-environment 2>/dev/null", "re")

@@ -1,8 +1,8 @@
 /// How long the agent is quiet after a question to the person or a request for a touch.
 enum QuietTime {
-  /// After a refused question or a missing touch. A client can withdraw its request or let its time run out. A person who is about
-  /// to click or to touch must see that the next one is another.
+  /// After a refused question or a missing touch. A client can end its request at any moment, and the person may be about to click
+  /// or to touch. They must first see that the next question is a different one.
   static let unanswered = Duration.seconds(2)
-  /// After an answer. A person may click, press Enter or touch twice for the same request.
+  /// After an answer. The person may click, press Enter or touch a second time for the same request.
   static let answered = Duration.milliseconds(500)
 }

@@ -26,7 +26,7 @@ struct SignatureWording {
     }
   }
 
-  /// A host is named only if it proved its key in this login's session.
+  /// The name of the host, if the host proved its key in this login's session. Otherwise its fingerprint.
   private func host(of login: SigningSubject.Login) -> String? {
     guard let key = bindings.host(of: login) else { return login.hostFingerprint }
     return host(key)
@@ -47,10 +47,11 @@ struct SignatureWording {
     }
   }
 
-  /// The longest name of a program in ``reason``, in characters. A program chooses its name.
+  /// The longest name of a program in ``reason``, in characters. It has a limit because a program chooses its own name.
   private static let programLimit = 24
 
-  /// The reason in the vault's own prompt about a key with requirements. The prompt shows 80 characters, so the origin comes first.
+  /// The reason that the vault's own prompt shows for a key with requirements. The prompt shows 80 characters, so the origin comes
+  /// first.
   var reason: String {
     let name = PlainText.name(String(asker.name.prefix(Self.programLimit)))
     let program = name.isEmpty ? translated("a program") : "'\(name)'"
@@ -78,7 +79,7 @@ struct SignatureWording {
 
   private var detail: String { [purpose, way].compactMap { $0 }.joined(separator: " ") }
 
-  /// The detail and the program, below a message that only names the key.
+  /// The sentences below a message that only names the key.
   private var detailOfProgram: String {
     let program = PlainText.name(asker.name)
     let wish =
@@ -87,22 +88,22 @@ struct SignatureWording {
     return "\(wish) \(detail)"
   }
 
-  /// The words while a security key waits for a touch.
+  /// The words of the notice while a security key waits for a touch.
   var touch: Question.Text {
     Question.Text(
       message: translated("Touch your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .notice)
   }
 
-  /// The words when a security key needs a PIN.
+  /// The words of the question for a security key's PIN.
   var pin: Question.Text {
     Question.Text(
       message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .pin)
   }
 
-  /// The question after an allowed request from a forwarding host. Never on a terminal: the host writes there too, so it could
-  /// cover the question, and any typed line would be a yes.
+  /// The question after an allowed request from a forwarding host. It never appears on a terminal. The host can write to the
+  /// terminal too and cover the question, and any typed line would mean yes.
   func offer(of host: PublicKey) -> Question.Text {
     Question.Text(
       message: translated(

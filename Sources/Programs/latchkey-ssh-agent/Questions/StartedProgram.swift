@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// A program whose end the loop awaits, even after the last reference to this object.
+/// A started program. The event loop waits for its end, even if nobody refers to this object any more.
 final class StartedProgram {
   private let child: ChildProcess
   private let loop: EventLoop
@@ -16,7 +16,7 @@ final class StartedProgram {
     self.loop = loop
     self.ended = ended
     do throws(SystemdError) {
-      // The source holds this object until the end.
+      // The event source keeps this object alive until the program ends.
       source = try loop.addIO(fd: child.descriptor, events: .readable) { [self] _ in finish() }
     } catch {
       child.send(SIGKILL)
@@ -40,7 +40,7 @@ final class StartedProgram {
   /// Kills the program now.
   func kill() { child.send(SIGKILL) }
 
-  /// Sends the program a signal to end it, and kills the program if that goes on. `ended` is not called.
+  /// Sends the program a signal to end it, and kills the program if it does not end. `ended` is never called.
   func abandon(signal: Int32) {
     ended = nil
     guard source != nil else { return }

@@ -4,20 +4,20 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// One signature by a security key. OpenSSH's `ssh-sk-helper` makes it, in a process of its own, because any library may speak to
-/// the device. The loop reports the end of that process.
+/// One signature by a security key. A separate process, OpenSSH's `ssh-sk-helper`, gets it from the device, because foreign
+/// libraries may speak to the device. The event loop reports the end of this process.
 ///
-/// The helper gets the key's handle and a PIN by a socket, and answers once. If the device wants a PIN, the person is asked, and the
-/// helper is started once more.
+/// The helper gets the key's handle and a PIN by a socket, and answers once. If the device requires a PIN, the agent asks the
+/// person and starts the helper once more.
 final class SecurityKeySigning {
-  /// The paths on different distributions.
+  /// The helper's paths on different distributions.
   private static let programs = [
     "/usr/lib/openssh/ssh-sk-helper", "/usr/libexec/openssh/ssh-sk-helper", "/usr/lib/ssh/ssh-sk-helper",
     "/usr/libexec/ssh-sk-helper",
   ]
   /// The variable by which OpenSSH's own programs find the helper.
   private static let variable = "SSH_SK_HELPER"
-  /// How long the device may wait for a touch. Devices give up earlier.
+  /// The device may wait this long for a touch. Most devices give up earlier.
   private static let limit = Duration.seconds(60)
 
   private let loop: EventLoop
@@ -38,9 +38,9 @@ final class SecurityKeySigning {
   private var question: Question?
   private var wasAskedForPIN = false
 
-  /// This does not start the helper yet.
+  /// Prepares a signature. ``begin()`` starts the helper.
   ///
-  /// - Parameter completion: called once, with the signature; nil without a signature.
+  /// - Parameter completion: called once, with the signature, or with nil if there is none.
   init(
     _ key: consuming PrivateKey, of data: [UInt8], wording: SignatureWording, canAsk: Bool, questions: QuestionQueue,
     loop: EventLoop, completion: @escaping ([UInt8]?) -> Void
@@ -51,14 +51,14 @@ final class SecurityKeySigning {
     self.completion = completion
   }
 
-  /// Ends the helper at once. The completion is not called any more.
+  /// Ends the helper at once. The completion is then never called.
   func cancel() {
     helper?.abandon(signal: SIGKILL)
     if let question { questions.withdraw(question) }
     clear()
   }
 
-  /// Forgets the key. The completion is called later, without a signature.
+  /// Forgets the key. Later it calls the completion without a signature.
   func forget() {
     key = nil
     request = nil
@@ -120,12 +120,12 @@ final class SecurityKeySigning {
         Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     }
     if count > 0 { sent += count }
-    // The end of the helper shows that it is gone.
+    // If sending fails, the helper is gone, and its end will be reported.
     guard count >= 0 || errno == EAGAIN || errno == EINTR, sent < size else { return source = nil }
     request = consume bytes
   }
 
-  /// The helper has ended, and its answer is in the socket.
+  /// Called when the helper has ended. Its answer is in the socket.
   private func finished() {
     (helper, notice, source) = (nil, nil, nil)
     let answer = SecurityKeyHelper.answer(received())
@@ -133,7 +133,7 @@ final class SecurityKeySigning {
     guard key != nil else { return end(nil) }
     switch answer {
     case .signature(let signature):
-      // A library may return any bytes.
+      // A library may return any bytes, so the signature is checked.
       guard isRight(signature) else {
         Journal.log(.warning, "a security key gave a signature of another key")
         return end(nil)

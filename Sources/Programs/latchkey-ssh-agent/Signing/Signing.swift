@@ -7,33 +7,33 @@ struct SigningRequest {
   let flags: SignatureFlags
 }
 
-/// A signature that waits for a person.
+/// A signature that a client has requested.
 final class Signing {
   let key: AgentKey
   let request: SigningRequest
   let subject: SigningSubject
   let connection: AgentConnection
-  /// Whether the agent knew the key before the request.
+  /// Whether the agent found the key without asking the vault again.
   let isByKnown: Bool
   var isScreenLocked = false
-  /// Whether the vault was asked to unlock the key already.
+  /// Whether the agent has already asked the vault to unlock the key.
   var wasUnlocked = false
   /// Whether the vault was locked since the request.
   var isOutdated = false
-  /// Whether the key was read and has signed.
+  /// Whether the key has signed.
   var wasMade = false
-  /// Whether a security key was asked to sign that needs a touch.
+  /// Whether a security key that needs a touch was asked to sign.
   var wasTouchAsked = false
-  /// Takes the question off the screen.
+  /// Removes the question from the screen.
   var cancel: () -> Void = {}
 
-  /// A signer that makes one signature at a time.
+  /// Something that makes only one signature at a time.
   enum Turn: Hashable {
     case key(String)
     case securityKeys
   }
 
-  /// The turn of a security key; nil for a key that need not wait.
+  /// The turn that the signature needs; nil for a key that need not wait.
   var turn: Turn? {
     if key.item.publicKey.isOfSecurityKey { return .securityKeys }
     return key.require.isEmpty ? nil : .key(key.path)

@@ -2,29 +2,30 @@ import LatchkeySystemd
 
 /// Signatures that wait for each other, in the order of their requests.
 ///
-/// A key with requirements makes one signature at a time: to the vault all clients of the agent are one, so each could use
-/// another's grant. Security keys wait for each other, because the person must know the signature of a touch. For the same reason
-/// each requested touch is followed by a quiet time (``QuietTime``).
+/// A key with requirements makes one signature at a time. The vault sees all clients of the agent as one client, so one of them
+/// could otherwise use a grant for another one. Security keys wait for each other, because the person must know which signature a
+/// touch allows. For the same reason a quiet time follows each requested touch (``QuietTime``).
 final class SigningTurns {
   /// The answer to a signature that wants its turn.
   enum Entry {
     case now
     case later
-    /// Too many wait already.
+    /// Too many signatures already wait.
     case never
   }
 
-  /// The most signatures that wait for one turn. Their clients are never disconnected for others, so their number is limited.
+  /// The most signatures that wait for one turn. The agent never disconnects a waiting client to make room, so their number must
+  /// have a limit.
   private static let limit = 32
 
-  /// For each key with requirements, and for the security keys: the signature that is being made.
+  /// The signature that has the turn, for each key with requirements and for all security keys together.
   private var current: [Signing.Turn: Signing] = [:]
   private(set) var waiting: [Signing] = []
   private let begin: (Signing) -> Void
   /// While this pause lasts, no security key has its turn.
   private var quiet: EventSource?
 
-  /// - Parameter begin: called when a signature that waited may ask for its turn once more.
+  /// - Parameter begin: called when a waiting signature may ask for its turn again.
   init(loop: EventLoop, begin: @escaping (Signing) -> Void) throws(SystemdError) {
     self.begin = begin
     quiet = try loop.addTimer(after: QuietTime.unanswered) { [unowned self] in beginNext(.securityKeys) }
@@ -34,7 +35,7 @@ final class SigningTurns {
   /// Whether this signature has the turn.
   func has(_ turn: Signing.Turn, _ signing: Signing) -> Bool { current[turn] === signing }
 
-  /// Gives a signature its turn, or has it wait.
+  /// Gives a signature its turn, or makes it wait.
   func enter(_ signing: Signing, _ turn: Signing.Turn) -> Entry {
     if current[turn] == nil, turn != .securityKeys || !isQuiet {
       current[turn] = signing
@@ -47,7 +48,7 @@ final class SigningTurns {
 
   private var isQuiet: Bool { quiet?.isEnabled ?? false }
 
-  /// Takes a signature out, and begins the next one if it had its turn.
+  /// Removes a signature. If it had the turn, the next signature begins.
   func leave(_ signing: Signing) {
     waiting.removeAll { $0 === signing }
     guard let turn = signing.turn, has(turn, signing) else { return }

@@ -3,12 +3,12 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The agent's way to the vault: that of every client. The agent keeps no private key. It reads one for each signature, so the
-/// vault alone decides which keys can sign now.
+/// The agent's connection to the vault, the same as any client's. The agent keeps no private key. It reads the key for each
+/// signature, so only the vault decides which keys can sign now.
 ///
-/// Each call waits for its answer. Signals that come meanwhile are handled afterwards, by ``serve()``.
+/// Each call waits for its answer. ``serve()`` later handles the signals that came meanwhile.
 final class AgentVault {
-  /// The vault's keys now.
+  /// The vault's keys at one moment.
   struct View {
     /// Whether a locker is on the screen, so that no question can appear.
     let isScreenLocked: Bool
@@ -26,15 +26,15 @@ final class AgentVault {
   private let loop: EventLoop
   private var prompts: [String: VaultPrompt] = [:]
   private var afterwards: [() -> Void] = []
-  /// The keys of the vault's last answer; nil if anything may have changed meanwhile. A signal comes before any answer that the
-  /// vault gives after the change.
+  /// The keys of the vault's last answer; nil if anything may have changed meanwhile. The vault sends the signal of a change before
+  /// any later answer.
   private var known: View?
-  /// The item of the session's seal in the vault's last answer.
+  /// The path of the session's seal, from the vault's last answer.
   private var knownSeal: String?
-  /// Whether the bus passes the vault's signals on.
+  /// Whether the bus delivers the vault's signals to this program.
   private var hearsChanges = true
   private var later: EventSource?
-  /// Called when the keys of the vault are erased, or may have been.
+  /// Called when the vault has erased its keys, or may have erased them.
   var onLock: () -> Void = {}
 
   init(loop: EventLoop) throws(SystemdError) {
@@ -59,7 +59,7 @@ final class AgentVault {
         try new.bus.watchPeer(new.owner) { [unowned self] in
           afterwards.append { [unowned self] in disconnect() }
         },
-        // This comes first, because the vault's next answer may come after an unlock.
+        // This watch comes first, because the vault may be unlocked again before its next answer.
         try new.watchState { [unowned self] state in if state != "unlocked" { onLock() } },
         try new.bus.matchSignal(
           sender: new.owner, installed: { [unowned self] error in if error != nil { hearsChanges = false } }
@@ -106,7 +106,8 @@ final class AgentVault {
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let connection = try connected()
-    // Signals may have come with the answer, and the descriptor does not report such signals.
+    // Signals may have come together with the answer. The descriptor does not report them, so they are handled in the next idle
+    // moment.
     defer { later?.resume() }
     do throws(BusError) {
       return try connection.call(path, interface, member, timeout: Self.limit, build: build, read: read)
@@ -128,14 +129,14 @@ final class AgentVault {
 
   // MARK: Keys
 
-  /// The keys of the last ``look()``, if nothing has changed meanwhile. A locker may have appeared after that look.
+  /// The keys of the last ``look()``, if nothing has changed meanwhile. A screen locker may have appeared since that look.
   var lastView: View? { hearsChanges && connection?.isLost == false ? known : nil }
 
-  /// All keys: the session's first, each in the order in which it was stored.
+  /// All keys. The session's keys come first. Both groups are in the order in which the keys were stored.
   func look() throws(BusError) -> View {
     known = nil
     let connection = try connected()
-    // Marks the beginning; a signal during the look removes the mark.
+    // A mark for the beginning of the look. A signal during the look removes it.
     known = View(isScreenLocked: true, keys: [])
     do throws(BusError) {
       let view = try lookAnew()
@@ -186,7 +187,7 @@ final class AgentVault {
       do throws(BusError) {
         if let key = try sessionKey(path) { keys.append(key) }
       } catch {
-        // The item was deleted meanwhile.
+        // The item may have been deleted meanwhile.
         guard error.isNoSuchObject else { throw error }
       }
     }
@@ -209,7 +210,7 @@ final class AgentVault {
 
   /// The private key of an item.
   ///
-  /// - Throws: an error with ``BusError/isLocked`` if the vault does not return it now.
+  /// - Throws: an error with ``BusError/isLocked`` if the vault does not return the key now.
   func privateKey(of key: AgentKey) throws(BusError) -> PrivateKey {
     let opened: PrivateKey?
     if key.isOfSession {
@@ -233,7 +234,7 @@ final class AgentVault {
     }
   }
 
-  /// The secrets of items that can be read now, by one call.
+  /// The secrets of those items that can be read now, by one call.
   func secrets(of paths: [String]) throws(BusError) -> [String: Secret] {
     let channel = try openChannel()
     return try call(ServiceConnection.root, ServiceConnection.service, "GetSecrets") {
@@ -249,17 +250,17 @@ final class AgentVault {
     }
   }
 
-  /// The item of the session's seal, which has these attributes; nil if there is none.
+  /// The path of the session's seal, an item with these attributes; nil if there is none.
   func seal(_ attributes: [String: String]) throws(BusError) -> String? {
     if let knownSeal, lastView != nil { return knownSeal }
     let found = try own(attributes)
-    // If no view is known, nothing announces a change of the key, so the key is not kept.
+    // The path is kept only while a view is known, because only then a signal would announce a change.
     if lastView != nil { knownSeal = found }
     return found
   }
 
   /// The item of the default collection that has these attributes and no others, so that ``store(_:label:attributes:inSession:)``
-  /// replaces it. Items that another program put elsewhere do not count.
+  /// replaces it. Items in other collections do not count.
   func own(_ attributes: [String: String]) throws(BusError) -> String? {
     let paths = try call(ServiceConnection.defaultCollection, ServiceConnection.collection, "SearchItems") {
       $0.appendStringDictionary(attributes)
@@ -270,7 +271,7 @@ final class AgentVault {
     return nil
   }
 
-  /// Stores an item, in the place of an item with the same attributes.
+  /// Stores an item, and replaces an item with the same attributes.
   ///
   /// - Returns: the item's path.
   @discardableResult
@@ -290,17 +291,17 @@ final class AgentVault {
     }
   }
 
-  /// Puts a key of `ssh-add`'s into the session's collection, whose keys are `present`.
+  /// Puts a key that `ssh-add` brought into the session's collection, which has the keys `present`.
   func add(
     _ key: borrowing PrivateKey, _ item: KeyItem, comment: String, among present: [AgentKey]
   ) throws(BusError) {
     let sealed = try SessionSeal(vault: self).seal(key, isFirst: try sessionPaths().isEmpty)
-    // A new key replaces the same key with other constraints.
+    // If the same key is there with other constraints, the new one replaces it.
     for old in present where old.item.publicKey == item.publicKey { try delete(old.path) }
     try store(sealed, label: comment, attributes: item.attributes, inSession: true)
   }
 
-  /// Deletes an item; one that is gone already is no error.
+  /// Deletes an item. A missing item is not an error.
   func delete(_ path: String) throws(BusError) {
     do throws(BusError) {
       _ = try call(path, ServiceConnection.item, "Delete") { _ in
@@ -310,10 +311,10 @@ final class AgentVault {
     } catch { guard error.isNoSuchObject else { throw error } }
   }
 
-  /// Revokes an unused grant for an item with requirements. To the vault all clients of the agent are one, so the next client could
-  /// use the grant.
+  /// Revokes an unused grant for an item with requirements. The vault sees all clients of the agent as one client, so the agent's
+  /// next client could use the grant.
   func takeBack(_ key: AgentKey) throws(BusError) {
-    // A new connection would be another client, without any grant.
+    // After a new connection the vault sees another client, which has no grant to revoke.
     guard !key.require.isEmpty, let connection, !connection.isLost else { return }
     guard try !connection.get("Locked", .flag, of: key.path) else { return }
     try call(ServiceConnection.root, ServiceConnection.service, "Lock") {
@@ -324,12 +325,12 @@ final class AgentVault {
 
   // MARK: Prompts
 
-  /// Makes the vault ask the person for an item's requirements.
+  /// Has the vault ask the person for an item's requirements.
   ///
   /// - Parameters:
   ///   - reason: the reason that the vault shows.
-  ///   - completion: called later, with whether the person answered; or never, if this throws.
-  /// - Returns: the prompt; nil if no question is needed, and then `completion` is not called.
+  ///   - completion: called later with whether the person answered; never called if this throws.
+  /// - Returns: the prompt; nil if no question is needed. Then `completion` is not called.
   func unlock(
     _ path: String, reason: String, completion: @escaping (Bool) -> Void
   ) throws(BusError) -> VaultPrompt? {
@@ -367,7 +368,7 @@ final class AgentVault {
     return waiting
   }
 
-  /// Takes a prompt off the screen. The prompt's completion is not called any more.
+  /// Removes a prompt from the screen. Its completion is then never called.
   func withdraw(_ prompt: VaultPrompt) {
     prompt.forget()
     guard prompts.removeValue(forKey: prompt.path) != nil else { return }
@@ -377,7 +378,7 @@ final class AgentVault {
   }
 }
 
-/// A prompt of the vault's that the agent waits for.
+/// A prompt of the vault for which the agent waits.
 final class VaultPrompt {
   let path: String
   private var completion: ((Bool) -> Void)?

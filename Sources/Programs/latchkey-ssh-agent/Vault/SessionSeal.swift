@@ -3,8 +3,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Seals the keys in the session's collection once more, because that collection stays unlocked for the whole session. The sealing
-/// key is an item of the vault. A lock erases that item's class key, and with it the only way to the keys.
+/// Encrypts the keys in the session's collection, because this collection stays unlocked for the whole session. The sealing key is
+/// an item of the vault. A lock of the vault erases the item's class key, and without that nobody can read the sealed keys.
 struct SessionSeal {
   private static let schema = "org.latchkey.SSHAgent"
   private static let attributes = [KeyItem.schemaName: schema]
@@ -12,8 +12,8 @@ struct SessionSeal {
 
   let vault: AgentVault
 
-  /// - Parameter isFirst: whether the session has no such key yet, so that the seal begins anew. An earlier seal cannot be opened
-  ///   after that.
+  /// - Parameter isFirst: whether the session has no such key yet. Then this makes a new sealing key, and the keys of an earlier
+  ///   session can no longer be opened.
   func seal(_ key: borrowing PrivateKey, isFirst: Bool) throws(BusError) -> Secret {
     do {
       let wrapping = if isFirst { try renew() } else { try read() }
@@ -23,10 +23,10 @@ struct SessionSeal {
     } catch let error as BusError { throw error } catch { throw .failed("no memory for a key") }
   }
 
-  /// Nil if the key's file is damaged.
+  /// Opens a sealed key; nil if it is damaged.
   func open(_ key: AgentKey) throws(BusError) -> PrivateKey? {
     if let path = try path {
-      // Reads the key and the seal at once, if both can be read.
+      // Reads the sealed key and the sealing key by one call, if both can be read.
       let found = try vault.secrets(of: [key.path, path])
       if let sealed = found[key.path], let wrapping = found[path].flatMap(Self.key) {
         return Self.open(sealed, of: key.item.publicKey, with: wrapping)
@@ -60,13 +60,13 @@ struct SessionSeal {
     try SecureBytes(copying: key.bytes)
   }
 
-  /// The item of the vault that a key of the session depends on.
+  /// The path of the item with the sealing key.
   var path: String? { get throws(BusError) { try vault.seal(Self.attributes) } }
 
   private func read() throws(BusError) -> Key {
     guard let path = try path else { throw .failed("the seal of this session is gone") }
     guard let key = try? vault.secret(of: path).withBytes({ try Key(copying: $0) }) else {
-      // This also happens if the item is locked, which the caller's next try shows.
+      // If the item is only locked, the caller's next try will show that.
       throw BusError(name: BusError.lockedName, message: "the session's seal cannot be read now")
     }
     return key
