@@ -1,25 +1,22 @@
 // latchkey-kwallet: KWallet's interface in front of the vault.
 //
-// KDE's programs call `org.kde.KWallet`. This program answers in KWallet's place and turns each call
-// into calls of a client of the vault. It starts with the first wallet that a program opens.
-// `KWalletService` has the methods, `WalletStore` the layout of wallets in the vault, and `VaultLink`
-// the connection.
+// KDE's programs call `org.kde.KWallet`. This program answers instead of KWallet. It turns each call into calls to the vault, as
+// any client makes them. The bus starts it when a program first calls KWallet. `KWalletService` has the methods, `WalletStore` the
+// layout of wallets in the vault, and `VaultLink` the connection.
 //
 //     wallet -> collection        entry -> item with the schema org.qt.keychain
 //
-// KDE's own proxy to the Secret Service has the same layout, so entries stay where a later KDE finds them.
-// `OpenWallets` counts who opened which wallet, `WalletOpenings` joins programs that wait for the same prompt, and
-// `Jobs` keeps calls to the vault out of the handlers of a bus. `WalletSettings` reads the part of kwalletrc that
-// counts here.
+// KDE's own proxy to the Secret Service has the same layout, so a later version of KDE finds the entries too. `OpenWallets` counts
+// who opened which wallet, `WalletOpenings` has the programs that wait for a prompt, and `Jobs` keeps calls to the vault out of a
+// bus's handlers. `WalletSettings` reads the settings of kwalletrc that this program obeys.
 //
-// The program promises that all of it is in the vault: it has no file and no key of its own. An entry
-// keeps its bytes, whatever its type is. A program that ends closes its wallets. A call that needs the
-// person waits for the vault's own prompt, and programs that want the same wallet wait for the same
-// prompt.
+// The program promises that all data are in the vault: it has no key of its own, and no file but a mark that the notice was shown.
+// An entry keeps its exact bytes, whatever its type is. When a program ends, its wallets close. A call that needs the person waits
+// for the vault's own prompt, and programs that want the same wallet wait for the same prompt.
 //
-// It does not ask a person anything itself. Like KWallet, it does not separate the programs of one user. It keeps none of
-// KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` reads them, and `FormerWalletsNotice` says
-// so once.
+// It does not itself ask the person anything. Like KWallet, it does not separate the programs of one user. It keeps none of
+// KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` reads them, and `FormerWalletsNotice` says so
+// once.
 
 import Glibc
 import LatchkeyGcrypt
@@ -28,7 +25,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Why this program cannot serve.
+/// The reason why this program cannot serve.
 private enum ServingFailure: Error, CustomStringConvertible {
   case namesTaken
 
@@ -37,7 +34,7 @@ private enum ServingFailure: Error, CustomStringConvertible {
   }
 }
 
-/// The program's place on the bus.
+/// The program's names on the bus.
 private final class Presence {
   private var waiting = 0
   private(set) var owned = 0
@@ -45,7 +42,7 @@ private final class Presence {
   /// Whether the bus has answered for both names.
   var isKnown: Bool { waiting == 0 }
 
-  /// Requests both names. If a kwalletd has the name, this program gets the name at that kwalletd's end.
+  /// Requests both names. If kwalletd owns a name, this program gets the name when kwalletd ends.
   func claim(_ names: [String], on bus: Bus) throws {
     try bus.onDisconnect { [unowned self] in isLost = true }
     for name in names {

@@ -3,22 +3,22 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Tells the person once, and never again, that former wallets are still in KWallet's files, and how to import them. It reads only
-/// the names of files.
+/// Tells the person once that former wallets are still in KWallet's files, and how to import them. It reads only the names of
+/// files.
 final class FormerWalletsNotice {
   private let bus: Bus
-  /// Whether the notice is done, or waits for an answer.
+  /// Whether the notice was shown, or is being shown.
   private var isDone = false
 
   private static let folder = [".local", "state", "latchkey"]
-  /// Records that the notice was shown.
+  /// The file that records that the notice was shown.
   private static let marker = "kwallet-notice"
-  /// The record of imports. A person who made one knows the command.
+  /// The file that records imports. A person who has imported something knows the command.
   private static let imports = "imported.json"
 
   init(_ bus: Bus) { self.bus = bus }
 
-  /// A program uses a wallet now.
+  /// Called when a program opens a wallet. Shows the notice if it is due.
   func tell() {
     guard !isDone else { return }
     isDone = true

@@ -1,15 +1,16 @@
 import LatchkeyDoctor
 import LatchkeyPosix
 
-/// The settings of KWallet that count here, as `kwalletrc` has them: the person's settings, else the settings of all users.
+/// The settings of KWallet that this program obeys, from `kwalletrc`. The person's own settings come before the settings for all
+/// users.
 struct WalletSettings {
   /// Whether wallets may be opened at all.
   private(set) var isEnabled = true
-  /// Whether a wallet keeps its handle when no program uses it any more.
+  /// Whether a wallet keeps its handle when no program uses the wallet any more.
   private(set) var leavesOpen = true
   /// The wallet of most programs.
   private(set) var networkWallet = Self.usualWallet
-  /// The wallet for secrets of this machine. It is the same wallet unless the person wants two.
+  /// The wallet for secrets of this machine. It is the same as the network wallet unless the person chose two.
   private(set) var localWallet = Self.usualWallet
 
   private static let usualWallet = "kdewallet"
@@ -29,7 +30,7 @@ struct WalletSettings {
     }
     func value(_ key: String) -> String? {
       for text in texts {
-        // A line that the administrator locked has a mark.
+        // The administrator can lock a line or a section, which then has the mark `[$i]`.
         for section in [Self.section, "\(Self.section)][$i]"] {
           for key in [key, "\(key)[$i]"] {
             if let value = text.value(key, in: section), !value.isEmpty { return value }

@@ -22,7 +22,7 @@ extension KWalletService {
       Member("open", "s wallet,x wId,s appid", "i") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let window = try call.message.readInt64()
-        // As with kwalletd, the wallet stays open after the connection, because scripts connect anew for each call.
+        // As in kwalletd, the wallet stays open after the connection ends, because scripts make a new connection for each call.
         open(wallet, window, try Self.name(call), call, endsWithConnection: false) { handle in
           call.reply { $0.appendInt32(handle) }
         }
@@ -34,13 +34,13 @@ extension KWalletService {
         let handlesSession = try call.message.readBool()
         guard settings.isEnabled else { return call.reply { $0.appendInt32(-1) } }
         let transaction = nextTransaction()
-        // The number comes first, because the program recognises the signal by it.
+        // The number must arrive first, because the program recognises the signal by it.
         call.reply { $0.appendInt32(transaction) }
         open(wallet, window, program, call, endsWithConnection: handlesSession) { [unowned self] handle in
           signals.emit("walletAsyncOpened", numbers: [transaction, handle])
         }
       },
-      // There are no files of wallets here: `latchkey import kwallet FILE` reads them.
+      // This program opens no wallet files. `latchkey import kwallet FILE` imports them.
       Member("openPath", "s path,x wId,s appid", "i") { call in call.reply { $0.appendInt32(-1) } },
       Member("openPathAsync", "s path,x wId,s appid,b handleSession", "i") { call in call.reply { $0.appendInt32(-1) }
       },
@@ -55,7 +55,7 @@ extension KWalletService {
         let result = close(wallet, force: try call.message.readBool())
         call.reply { $0.appendInt32(result) }
       },
-      // Everything is on the disk already.
+      // Does nothing, because everything is already on the disk.
       Member("sync", "i handle,s appid", "") { call in call.reply() },
       Member("deleteWallet", "s wallet", "i") { [unowned self] call throws(BusError) in
         let result = delete(try Self.name(call))
@@ -105,7 +105,8 @@ extension KWalletService {
         reconfigure()
         call.reply()
       },
-      // Programs ask both questions before they open a wallet. If the search fails, the entry does not count as missing.
+      // Programs ask this question and the next one before they open a wallet. If the search fails, the folder or entry does not
+      // count as missing.
       Member("folderDoesNotExist", "s wallet,s folder", "b") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let folder = try Self.name(call)
@@ -180,7 +181,7 @@ extension KWalletService {
     ]
   }
 
-  /// A method with handle, folder and program. The wallet is nil if the program did not open it.
+  /// A method whose arguments are handle, folder and program. `body` gets nil if the program has not opened the wallet.
   private func folderMember(
     _ name: String, _ output: String, _ body: @escaping (ExactName?, ExactName, MethodCall) -> Void
   ) -> Member {
@@ -191,7 +192,7 @@ extension KWalletService {
     }
   }
 
-  /// A method with handle, folder, entry and program.
+  /// A method whose arguments are handle, folder, entry and program.
   private func entryMember(
     _ name: String, _ output: String, _ body: @escaping (ExactName?, ExactName, ExactName, MethodCall) -> Void
   ) -> Member {
@@ -203,7 +204,7 @@ extension KWalletService {
     }
   }
 
-  /// The entries of a folder, each name once; empty if the program did not open the wallet.
+  /// The entries of a folder, each name once; empty if the program has not opened the wallet.
   private func entries(of wallet: ExactName?, in folder: ExactName) -> [WalletStore.Entry] {
     guard let wallet else { return [] }
     var seen: Set<ExactName> = []
@@ -211,7 +212,7 @@ extension KWalletService {
       .filter { seen.insert($0.name).inserted }
   }
 
-  /// The entry of that name; nil if the program did not open the wallet.
+  /// The entry of that name; nil if the program has not opened the wallet.
   private func entry(_ key: ExactName, in folder: ExactName, of wallet: ExactName?) -> WalletStore.Entry? {
     guard let wallet else { return nil }
     return quietly(nil) { () throws(BusError) in try store.entry(key, in: folder, of: wallet) }
@@ -252,7 +253,7 @@ extension KWalletService {
     ]
   }
 
-  /// Appends a password, which is empty if there is no entry, or if the entry is not text.
+  /// Appends a password. It is empty if there is no entry, or if the entry is not text.
   private static func append(text: Secret?, to out: inout MessageWriter) {
     guard let text, text.isText, text.withBytes({ bytes in bytes.withUnsafeBytes { !$0.contains(0) } }) else {
       return out.appendString("")
@@ -277,7 +278,7 @@ extension KWalletService {
     } catch { throw .failed("there is no memory for the entry") }
   }
 
-  /// Answers with all entries that can be read, by their names.
+  /// Answers with the names and values of all entries that can be read.
   private func answer(
     _ call: MethodCall, _ wallet: ExactName?, _ folder: ExactName, _ kind: WalletContent.Kind? = nil,
     matching pattern: ExactName? = nil
@@ -349,9 +350,9 @@ extension KWalletService {
     ]
   }
 
-  /// The rest of a call that writes bytes.
+  /// Reads the arguments of a call that writes bytes, and answers the call.
   ///
-  /// - Parameter kind: nil if the call names the kind.
+  /// - Parameter kind: the kind of the value; nil if an argument of the call names it.
   private func write(_ call: MethodCall, _ kind: WalletContent.Kind?) throws(BusError) {
     let message = call.message
     let handle = try message.readInt32()

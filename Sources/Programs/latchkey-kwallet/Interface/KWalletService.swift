@@ -6,14 +6,15 @@ import LatchkeySystemd
 /// KWallet's interface on the session bus: the wallets that programs have open, and the calls for them. Entries are in the vault
 /// (``WalletStore``).
 ///
-/// A program that may read nothing now, because the vault is locked, gets the empty answer that kwalletd gives, and a write that would
-/// replace an unreadable secret gets -1.
+/// While the vault is locked, a program gets the empty answer that kwalletd would give. A write that would replace an unreadable
+/// secret gets -1.
 final class KWalletService {
   static let names = ["org.kde.kwalletd6", "org.kde.kwalletd5"]
   static let paths = ["/modules/kwalletd6", "/modules/kwalletd5"]
   /// kwalletd's name for a program without a name.
   private static let namelessProgram = "KDE System"
-  /// The longest name of a wallet or a program, which is kept while the wallet is open, and the longest pattern, in bytes.
+  /// The longest pattern and the longest name of a wallet or a program, in bytes. Names are kept in memory while the wallet is
+  /// open.
   static let nameLimit = 4096
 
   let bus: Bus
@@ -27,7 +28,8 @@ final class KWalletService {
   private var emptyFolders = EmptyFolders()
   private var watches: [String: BusSlot] = [:]
   private var slots: [BusSlot] = []
-  /// Begins at random, so that no program takes a transaction for one of a former process.
+  /// The number of the last transaction. The first number is random, so that no program mistakes a transaction for one of an
+  /// earlier process.
   private var lastTransaction = Int32.random(in: 1..<1 << 30)
   private let notice: FormerWalletsNotice
 
@@ -49,7 +51,8 @@ final class KWalletService {
     try export()
   }
 
-  /// Offers the interface at both paths. A method has one signature there, and other handlers accept its other forms.
+  /// Offers the interface at both paths. The interface can list only one signature of a method, so other handlers accept its other
+  /// forms.
   private func export() throws {
     let all = members
     var seen: Set<String> = []
@@ -79,7 +82,7 @@ final class KWalletService {
 
   /// Opens a wallet for the sender of a call.
   ///
-  /// - Parameter answer: gets the handle, or -1.
+  /// - Parameter answer: called with the handle, or with -1.
   func open(
     _ wallet: ExactName, _ window: Int64, _ program: ExactName, _ call: MethodCall, endsWithConnection: Bool,
     answer: @escaping (Int32) -> Void
@@ -130,7 +133,7 @@ final class KWalletService {
     for handle in wallets.endUses(on: sender) { _ = close(handle, force: false) }
   }
 
-  /// Closes a wallet that is not used any more, or any by force.
+  /// Closes a wallet that no program uses any more. With `force` it closes any wallet.
   private func close(_ handle: Int32, force: Bool) -> Int32 {
     guard let name = wallets.name(of: handle) else { return -1 }
     guard wallets.close(handle, force: force, leavesOpen: settings.leavesOpen) == .closed else { return 1 }
@@ -228,7 +231,7 @@ final class KWalletService {
 
   // MARK: - entries
 
-  /// Stores a value as KWallet's clients send it.
+  /// Stores a value in the form in which KWallet's clients send it.
   ///
   /// - Returns: 0, or -1 if nothing was stored.
   func write(
@@ -237,7 +240,7 @@ final class KWalletService {
   ) -> Int32 {
     do throws(ForeignFileError) {
       let item = try WalletContent.item(value, 0..<value.count, kind, folder: folder.text, entry: entry.text)
-      // No program could read a malformed map or text again.
+      // A malformed map or text is refused, because no program could read it again.
       guard kind == .stream || item.attributes["type"] != WalletStore.Form.base64.rawValue else { return -1 }
       return write(item, entry, in: folder, of: wallet)
     } catch {
@@ -267,23 +270,23 @@ final class KWalletService {
     return 0
   }
 
-  /// - Returns: 0, or -3 if an existing folder lacks the entry.
+  /// - Returns: 0, or -3 if the folder exists but lacks the entry.
   func remove(_ name: ExactName, from folder: ExactName, of wallet: ExactName) throws(BusError) -> Int32 {
     let entries = try store.entries(of: wallet, folder: folder, name: name)
     guard !entries.isEmpty else { return try has(folder, in: wallet) ? -3 : 0 }
     try erase(entries, of: wallet)
-    // The folder stays until somebody removes it.
+    // The folder stays, even without entries, until a program removes it.
     _ = emptyFolders.insert(folder, in: wallet)
     signals.emit("folderUpdated", wallet, folder)
     signals.emit("entryDeleted", wallet, folder, name)
     return 0
   }
 
-  /// Deletes all entries, or no entry if the secret of one is locked.
+  /// Deletes entries. If one of the secrets is locked, it deletes none.
   private func erase(_ entries: [WalletStore.Entry], of wallet: ExactName) throws(BusError) {
     try store.checkAreReadable(entries)
     do throws(BusError) { try store.delete(entries) } catch {
-      // The vault's program ended. Entries may be gone, so programs must read again.
+      // The daemon may have ended after it had deleted some entries, so programs must read the folders again.
       for folder in Set(entries.map(\.folder)) { signals.emit("folderUpdated", wallet, folder) }
       throw error
     }
@@ -312,7 +315,7 @@ final class KWalletService {
     }
   }
 
-  /// Runs work with the vault. After a failure the caller gets `otherwise`, and failures other than a lock are logged.
+  /// Runs `body`, which calls the vault. If it fails, returns `otherwise`, and logs the failure unless the vault is only locked.
   func quietly<Value>(_ otherwise: Value, _ body: () throws(BusError) -> Value) -> Value {
     do throws(BusError) { return try body() } catch {
       if !error.isLocked { Journal.log(.warning, "the vault refused a call: \(error)") }

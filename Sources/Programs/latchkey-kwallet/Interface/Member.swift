@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// A method of `org.kde.KWallet`. KWallet has several of one name with different arguments, which D-Bus allows.
+/// A method of `org.kde.KWallet`. KWallet has several methods of one name with different arguments, which D-Bus allows.
 struct Member {
   let name: String
   let input: [ObjectInterface.Argument]
@@ -8,8 +8,8 @@ struct Member {
   let handler: (MethodCall) throws(BusError) -> Void
 
   /// - Parameters:
-  ///   - input: type and name of each argument, as `i handle`, separated by commas.
-  ///   - output: the type of the answer; empty without an answer.
+  ///   - input: type and name of each argument, such as `i handle`, separated by commas.
+  ///   - output: the type of the answer; empty if the answer has no value.
   init(_ name: String, _ input: String, _ output: String, _ handler: @escaping (MethodCall) throws(BusError) -> Void) {
     self.name = name
     self.input = input.split(separator: ",").map { part in
@@ -24,11 +24,11 @@ struct Member {
   var result: [ObjectInterface.Argument] { output.isEmpty ? [] : [.init(output, "result")] }
 }
 
-/// The interface in the form of introspection, with all forms of each method, as scripts choose a form by it.
+/// The introspection text of the interface, with all forms of each method. Scripts choose a form by this text.
 enum Introspection {
   static let interface = "org.freedesktop.DBus.Introspectable"
 
-  /// - Parameter signals: name and arguments of each.
+  /// - Parameter signals: the name and arguments of each signal.
   static func text(_ name: String, _ members: [Member], _ signals: [ObjectInterface.Signal]) -> String {
     var lines = [
       "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"",

@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// The signals of `org.kde.KWallet`, which both objects send to all programs.
+/// The signals of `org.kde.KWallet`, which the objects at both paths send to all programs.
 struct WalletSignals {
   static let interface = "org.kde.KWallet"
 

@@ -1,11 +1,11 @@
-/// Work that waits until no handler of a bus runs. Calls to the vault wait for their answer, and a handler of the vault's own
+/// Work that is done later, when no handler of a bus runs. A call to the vault waits for its answer, and a handler of the vault's
 /// connection must not wait.
 final class Jobs {
   private var waiting: [() -> Void] = []
 
   func add(_ job: @escaping () -> Void) { waiting.append(job) }
 
-  /// Does all jobs, even those that are added meanwhile.
+  /// Does all jobs, including jobs that are added meanwhile.
   ///
   /// - Returns: whether there was any job.
   func run() -> Bool {

@@ -1,7 +1,7 @@
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// The connection to the vault, which is made anew when the vault's program ended.
+/// The connection to the vault. If the daemon has ended, the next call makes a new connection.
 final class VaultLink {
   private let loop: EventLoop
   private let jobs: Jobs
@@ -9,11 +9,11 @@ final class VaultLink {
   private var channel: SecretChannel?
   private var readable: EventSource?
   private var watches: [BusSlot] = []
-  /// Whether the program behind the connection ended.
+  /// Whether the daemon at the other end has ended.
   private var isGone = false
   private var prompts: [UInt64: AwaitedPrompt] = [:]
   private var lastPrompt: UInt64 = 0
-  /// The number of connections so far. Facts from an earlier connection may have changed.
+  /// The number of connections so far. Things that an earlier connection told may have changed.
   private(set) var generation = 0
   /// Called when collections came, went or got another label.
   var collectionsChanged: () -> Void = {}
@@ -23,7 +23,7 @@ final class VaultLink {
 
   /// How a prompt ended.
   enum Ending {
-    /// The person agreed. The path is the new collection's, if the prompt created one.
+    /// The person agreed. If the prompt created a collection, the value is its path.
     case accepted(String?)
     case dismissed
     case vaultGone
@@ -39,8 +39,8 @@ final class VaultLink {
 
   // MARK: - calls
 
-  /// Runs work with the connection, which is made first if it is missing. If the vault's program ended meanwhile, as by a crash,
-  /// the work runs again with the next one.
+  /// Runs `body` with the connection, and makes a connection first if there is none. If the daemon ended meanwhile, for example
+  /// after a crash, `body` runs again with a new connection.
   func with<Value>(
     _ body: (ServiceConnection) throws(BusError) -> Value
   ) throws(BusError) -> Value {
@@ -57,22 +57,22 @@ final class VaultLink {
     }
   }
 
-  /// Whether the vault's program is gone, after a failed call.
+  /// Whether a failed call failed because the daemon has ended.
   private func hasEnded(after error: BusError) -> Bool {
     if error.isStandard("ServiceUnknown") || error.isStandard("NameHasNoOwner") || error.isStandard("Disconnected") {
       isGone = true
     } else if error.isStandard("NoReply") {
-      // The bus reports the end and the missing answer in either order.
+      // The bus may report the missing answer before the daemon's end, so this waits a moment for the report of the end.
       try? connection?.serve(for: Self.endTime) { isGone }
     }
     drain()
     return connection == nil
   }
 
-  /// How long the bus may take to announce an end, in milliseconds.
+  /// How long the bus may take to report the daemon's end, in milliseconds.
   private static let endTime = 200
 
-  /// Runs work with the connection and an encrypted session.
+  /// Runs `body` with the connection and an encrypted session.
   func withChannel<Value>(
     _ body: (ServiceConnection, SecretChannel) throws(BusError) -> Value
   ) throws(BusError) -> Value {
@@ -108,7 +108,7 @@ final class VaultLink {
             jobs.add { [weak self] in self?.collectionsChanged() }
           })
       }
-      // CollectionChanged comes with each item, too.
+      // CollectionChanged also comes with each change of an item, so this watches the collection's properties.
       watches.append(
         try new.bus.matchSignal(
           sender: new.owner, interface: Bus.properties, member: "PropertiesChanged",
@@ -124,7 +124,7 @@ final class VaultLink {
           jobs.add { [weak self] in self?.collectionsChanged() }
         })
       try watchItems(new)
-      // This event only wakes the main loop up. `drain` reads.
+      // This event only wakes the main loop. `drain` reads the messages.
       readable = try loop.addIO(fd: new.loop.descriptor, events: .readable) { _ in }
     } catch { throw .failed(error.description) }
     (connection, channel, isGone) = (new, nil, false)
@@ -139,7 +139,7 @@ final class VaultLink {
           [weak self] (message: Message) throws(BusError) in self?.note(changed: try message.readObjectPath())
         })
     }
-    // ItemChanged comes with each lock, too.
+    // ItemChanged also comes with each lock, so this watches the item's properties.
     watches.append(
       try vault.bus.matchSignal(
         sender: vault.owner, interface: Bus.properties, member: "PropertiesChanged",
@@ -167,14 +167,15 @@ final class VaultLink {
     if !changedItems.contains(item) { changedItems.append(item) }
   }
 
-  /// This program has just changed items itself, and announces the change itself. The vault's signals came before its answer.
+  /// Called after this program has itself changed items. It announces such a change itself, so this drops the vault's signals about
+  /// it. They came before the vault's answer.
   func passOver(_ items: [String]) {
     try? connection?.catchUp()
     let own = Set(items)
     changedItems.removeAll { own.contains($0) }
   }
 
-  /// Reads the vault's messages, and drops a connection whose other end is gone. Not for use in a handler of that connection.
+  /// Reads the vault's messages, and drops the connection if the daemon has ended. A handler of this connection must not call it.
   func drain() {
     guard let connection else { return }
     do throws(BusError) { try connection.catchUp() } catch { isGone = true }
@@ -186,12 +187,12 @@ final class VaultLink {
 
   // MARK: - prompts
 
-  /// Makes the vault ask the person, and reports the end.
+  /// Has the vault ask the person, and reports the prompt's end.
   ///
   /// - Parameters:
   ///   - reason: the purpose, in words for the person.
-  ///   - window: the window of the program that waits; empty without a window.
-  /// - Returns: the number by which the work can be withdrawn.
+  ///   - window: the window of the program that waits; empty if it has none.
+  /// - Returns: the number by which ``withdraw(_:)`` ends the prompt.
   func perform(
     _ path: String, reason: String, window: String, ended: @escaping (Ending) -> Void
   ) throws(BusError) -> UInt64 {
@@ -231,7 +232,7 @@ final class VaultLink {
 
   private func end(_ number: UInt64, _ ending: Ending) { prompts.removeValue(forKey: number)?.ended(ending) }
 
-  /// The answer is not needed any more.
+  /// Ends a prompt whose answer is no longer needed.
   func withdraw(_ number: UInt64) {
     guard let prompt = prompts.removeValue(forKey: number), let connection else { return }
     _ = try? connection.call(prompt.path, ServiceConnection.prompt, "Dismiss") { _ in

@@ -1,10 +1,10 @@
-/// The folders of each wallet that exist without an entry. The vault has no place for them, so they last as long as this program.
+/// The folders of each wallet that have no entry. The vault cannot store them, so they exist only as long as this program runs.
 struct EmptyFolders {
-  /// The folders of every wallet, until somebody removes them.
+  /// Every wallet has these folders, until a program removes them.
   private static let first: Set<ExactName> = [ExactName("Passwords"), ExactName("Form Data")]
-  /// All names together, in bytes. Any program may create folders, and nothing uses them up.
+  /// The limit of all names together, in bytes. Any program may create folders, and they do not disappear by themselves.
   private static let sizeLimit = 1 << 20
-  /// The size of a folder beside the bytes of its name.
+  /// The size that a folder counts in addition to its name.
   private static let sizeOfOne = 64
 
   private var folders: [ExactName: Set<ExactName>] = [:]
@@ -31,7 +31,7 @@ struct EmptyFolders {
     return true
   }
 
-  /// The wallet is deleted. A folder of that name begins anew.
+  /// Called when a wallet is deleted. A later wallet of this name begins without these folders.
   mutating func forget(_ wallet: ExactName) {
     for folder in folders.removeValue(forKey: wallet) ?? [] { size -= Self.size(of: folder) }
   }

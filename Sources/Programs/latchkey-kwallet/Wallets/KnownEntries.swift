@@ -1,5 +1,5 @@
-/// The entries that programs have seen, by the paths of their items: the vault reports only the path of an item that another
-/// program deletes or renames. Only names are kept.
+/// The entries that programs have seen, by the paths of their items. When another program deletes or renames an item, the vault
+/// reports only the item's path. This keeps names, and no secrets.
 struct KnownEntries {
   struct EntryName: Equatable {
     let wallet: ExactName
@@ -13,10 +13,10 @@ struct KnownEntries {
   }
 
   private var places: [String: EntryName] = [:]
-  /// How many known entries each folder has.
+  /// The number of known entries in each folder.
   private var counts: [Folder: Int] = [:]
 
-  /// With more entries, the known ones are forgotten, and learned anew.
+  /// If there are more entries, all known entries are forgotten, and later learned again.
   private static let limit = 100_000
 
   subscript(_ path: String) -> EntryName? {

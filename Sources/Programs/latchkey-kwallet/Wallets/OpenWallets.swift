@@ -1,8 +1,8 @@
-/// The wallets that programs have open. A wallet has one handle, and counts how often each program opened it.
+/// The wallets that programs have open. An open wallet has one handle, and counts how often each program opened it.
 struct OpenWallets {
   /// A program's use of a wallet, by the name that the program gave itself.
   private struct Use {
-    /// How often the program opened the wallet, by bus connection; the empty name stands for any connection.
+    /// How often the program opened the wallet on each bus connection. The empty name counts uses that outlive their connection.
     var counts: [String: Int] = [:]
   }
 
@@ -13,7 +13,7 @@ struct OpenWallets {
 
   private var wallets: [Int32: Wallet] = [:]
 
-  /// The most programs that may have a wallet open for one connection, and for any.
+  /// The most programs that may have a wallet open on one connection. The same limit holds for uses that outlive their connection.
   private static let programLimit = 256
 
   /// How a wallet was closed.
@@ -35,7 +35,7 @@ struct OpenWallets {
 
   func name(of handle: Int32) -> ExactName? { wallets[handle]?.name }
 
-  /// The wallet behind a handle, for a program that opened it.
+  /// The wallet of a handle; nil if the program has not opened it.
   func name(of handle: Int32, for program: ExactName) -> ExactName? {
     guard let wallet = wallets[handle], wallet.uses[program] != nil else { return nil }
     return wallet.name
@@ -44,7 +44,7 @@ struct OpenWallets {
   /// The programs that use a wallet.
   func programs(of handle: Int32) -> [ExactName] { (wallets[handle]?.uses.keys).map { $0.sorted() } ?? [] }
 
-  /// Whether a connection has a use that ends with the connection.
+  /// Whether a use of a wallet will end with this connection.
   func isUsed(by connection: String) -> Bool {
     wallets.values.contains { $0.uses.values.contains { $0.counts[connection] != nil } }
   }
@@ -52,7 +52,8 @@ struct OpenWallets {
   /// Opens a wallet for a program.
   ///
   /// - Parameter connection: the connection that ends this use; empty if the use stays.
-  /// - Returns: nil if too many programs have the wallet open. A program chooses its name, and may change it at each call.
+  /// - Returns: nil if too many programs have the wallet open. There is a limit because a program chooses its own name, and may
+  ///   give another name at each call.
   mutating func open(
     _ name: ExactName, for program: ExactName, on connection: String
   ) -> (handle: Int32, isNew: Bool)? {
@@ -67,7 +68,7 @@ struct OpenWallets {
     return (handle, known == nil)
   }
 
-  /// The number cannot be guessed, so a number of a former run opens nothing.
+  /// A new random handle. A handle from an earlier run of this program opens nothing.
   private func newHandle() -> Int32 {
     while true {
       let handle = Int32.random(in: 1...Int32.max)
@@ -75,9 +76,10 @@ struct OpenWallets {
     }
   }
 
-  /// Ends one use of a wallet by a program. A use of the connection goes first, then a use without a connection.
+  /// Ends one use of a wallet by a program. It first ends a use of this connection, and otherwise a use that outlives its
+  /// connection.
   ///
-  /// - Returns: nil if the program does not use the wallet.
+  /// - Returns: false if the program does not use the wallet.
   mutating func endUse(of handle: Int32, by program: ExactName, on connection: String) -> Bool {
     guard wallets[handle]?.uses[program] != nil else { return false }
     for key in [connection, ""] {
@@ -94,7 +96,7 @@ struct OpenWallets {
     wallets[handle]?.uses.removeValue(forKey: program) != nil
   }
 
-  /// A connection is gone, and its uses end.
+  /// Ends the uses of a connection that is gone.
   ///
   /// - Returns: the wallets that the connection used.
   mutating func endUses(on connection: String) -> [Int32] {
@@ -109,7 +111,7 @@ struct OpenWallets {
     return used
   }
 
-  /// Closes a wallet if no program uses it, or if `force` is set.
+  /// Closes a wallet if `force` is set, or if no program uses it and the settings do not keep it open.
   mutating func close(_ handle: Int32, force: Bool, leavesOpen: Bool) -> Closing {
     guard let wallet = wallets[handle] else { return .notOpen }
     guard force || (wallet.uses.isEmpty && !leavesOpen) else { return .stays }

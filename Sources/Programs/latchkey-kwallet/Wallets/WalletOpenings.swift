@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// The wallets that are being opened. A locked wallet waits for the person, without a limit, and all programs that want the same
+/// The wallets that are being opened. A locked wallet waits for the person without a time limit. All programs that want the same
 /// wallet wait for the same prompt.
 final class WalletOpenings {
   /// One program that wants a wallet.
@@ -13,7 +13,7 @@ final class WalletOpenings {
     let endsWithConnection: Bool
     /// The client's window; empty without a window.
     let window: String
-    /// Gets whether the wallet is open, and whether it was created for this request.
+    /// Called with whether the wallet is open, and whether it was created for this request.
     let answer: (_ isOpen: Bool, _ isNew: Bool) -> Void
   }
 
@@ -23,7 +23,7 @@ final class WalletOpenings {
     var prompt: UInt64?
     /// Whether the wallet is being created.
     var isNew = false
-    /// How often the person, or a new process of the vault, was asked.
+    /// How many prompts the person has had, and how many daemons have ended meanwhile.
     var rounds = 0
   }
 
@@ -33,9 +33,9 @@ final class WalletOpenings {
   private let settings: () -> WalletSettings
   private var openings: [ExactName: Opening] = [:]
 
-  /// After that many prompts, or ends of the vault's program, the wallet counts as not opened.
+  /// After so many prompts or ended daemons, the opening fails.
   private static let roundLimit = 5
-  /// How many requests of one connection wait at a time.
+  /// The most requests of one connection that may wait at a time.
   private static let waitLimit = 64
 
   init(_ store: WalletStore, _ link: VaultLink, _ jobs: Jobs, settings: @escaping () -> WalletSettings) {
@@ -47,7 +47,7 @@ final class WalletOpenings {
     openings.values.contains { $0.requests.contains { $0.connection == connection } }
   }
 
-  /// Opens a wallet; the answer may come at once, or when the person has answered.
+  /// Opens a wallet. The answer may come at once, or after the person has answered a prompt.
   func open(_ wallet: ExactName, _ request: Request) {
     let waiting = openings.values.reduce(0) { sum, opening in
       sum + opening.requests.count { $0.connection == request.connection }
@@ -61,7 +61,7 @@ final class WalletOpenings {
     advance(wallet)
   }
 
-  /// A connection is gone. If no other connection waits for a wallet, its prompt ends.
+  /// Called when a connection is gone. If no other connection waits for the same wallet, the wallet's prompt ends.
   func leave(_ connection: String) {
     for wallet in openings.keys {
       openings[wallet]?.requests.removeAll { $0.connection == connection }

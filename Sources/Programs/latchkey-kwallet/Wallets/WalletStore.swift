@@ -2,9 +2,9 @@ import LatchkeyForeignKeyrings
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// The wallets in the vault, in the layout of KDE's own proxy to the Secret Service (docs/user/kde.md). A wallet is a collection. An
-/// entry is an item with the schema `org.qt.keychain` and no other attributes than `server`, `user` and `type`: the folder, the entry and
-/// its form.
+/// The wallets in the vault, in the layout of KDE's own proxy to the Secret Service (docs/user/kde.md). A wallet is a collection.
+/// An entry is an item with the schema `org.qt.keychain`. Its other attributes are just `server` (the folder), `user` (the entry's
+/// name) and `type` (the form).
 final class WalletStore {
   /// The place of a wallet.
   enum FoundWallet {
@@ -22,7 +22,7 @@ final class WalletStore {
     case base64
     case binary
 
-    /// KWallet's number for the kind.
+    /// KWallet's kind of the entry.
     var kind: WalletContent.Kind {
       switch self {
       case .plaintext: .password
@@ -45,7 +45,7 @@ final class WalletStore {
   }
 
   private let link: VaultLink
-  /// The collections of wallets, as far as this program knows them.
+  /// The known collections of wallets.
   private var places: [ExactName: String] = [:]
   private var placesGeneration = 0
   private var known = KnownEntries()
@@ -58,7 +58,7 @@ final class WalletStore {
 
   init(_ link: VaultLink) { self.link = link }
 
-  /// Collections came, went or got another label.
+  /// Called when collections came, went or got another label.
   func forgetPlaces() { (places, known) = ([:], KnownEntries()) }
 
   // MARK: - wallets
@@ -110,13 +110,14 @@ final class WalletStore {
 
   /// The names of all wallets.
   ///
-  /// - Parameter standard: the wallet that KDE's settings name. The default collection is shown under that name while it has the label
-  ///   of a new vault.
+  /// - Parameter standard: the wallet that KDE's settings name. The default collection appears under this name as long as it has
+  ///   the label of a new vault.
   func names(standard: ExactName) throws(BusError) -> [ExactName] {
     try link.with { vault throws(BusError) in
       let all = try collections(vault)
       var names = all.compactMap(\.label).filter { !$0.text.isEmpty }
-      // Before the first unlock no label can be read. Most programs look for this wallet before they open it.
+      // Before the first unlock no label can be read. This name is then listed anyway, because most programs look for this wallet
+      // before they open it.
       if Self.hidesLabel(all), !names.contains(standard) { names.append(standard) }
       let first = ExactName(Self.firstLabel)
       if !names.contains(standard), let place = names.firstIndex(of: first),
@@ -130,10 +131,10 @@ final class WalletStore {
     }
   }
 
-  /// Looks for a wallet.
+  /// Finds a wallet.
   ///
-  /// The default collection of a new vault gets the name of the standard wallet, as `latchkey import kwallet` gives it: KDE's own proxy
-  /// looks there by that label, or by the alias.
+  /// The default collection of a new vault gets the name of the standard wallet, as in `latchkey import kwallet`. KDE's own proxy
+  /// finds it by this label, or by the alias.
   func find(_ wallet: ExactName, standard: ExactName) throws(BusError) -> FoundWallet {
     let place = try link.with { vault throws(BusError) -> FoundWallet in
       let all = try collections(vault)
@@ -141,7 +142,7 @@ final class WalletStore {
         return found.isLocked ? .locked(found.path) : .open(found.path)
       }
       let home = try defaultCollection(vault)
-      // A collection with a sealed label may be the wallet.
+      // A collection whose label cannot be read may be the wallet.
       if Self.hidesLabel(all) { return .locked(home) }
       guard wallet == standard, let first = all.first(where: { $0.path == home }),
         first.label == ExactName(Self.firstLabel)
@@ -164,7 +165,7 @@ final class WalletStore {
     places[wallet] = path
   }
 
-  /// The collection of a wallet that is open here; nil if it is gone.
+  /// The collection of an open wallet; nil if the collection is gone.
   private func home(of wallet: ExactName, _ vault: ServiceConnection) throws(BusError) -> String? {
     if placesGeneration == link.generation, let path = places[wallet] { return path }
     let all = try collections(vault)
@@ -172,7 +173,7 @@ final class WalletStore {
       note(found.path, of: wallet)
       return found.path
     }
-    // A collection with a sealed label may be the wallet.
+    // A collection whose label cannot be read may be the wallet.
     guard !Self.hidesLabel(all) else { throw BusError(name: BusError.lockedName, message: "no label can be read") }
     return nil
   }
@@ -197,7 +198,7 @@ final class WalletStore {
     }
   }
 
-  /// Makes the collection of a new wallet.
+  /// Creates the collection of a new wallet.
   func create(_ wallet: ExactName) throws(BusError) -> Step {
     try link.with { vault throws(BusError) in
       try vault.call(ServiceConnection.root, ServiceConnection.service, "CreateCollection") { out in
@@ -213,9 +214,10 @@ final class WalletStore {
     }
   }
 
-  /// Deletes a wallet's collection if it has only entries, else its entries. The default collection stays.
+  /// Deletes a wallet's collection if it has nothing but entries. Otherwise it deletes only the entries. The default collection
+  /// always stays.
   ///
-  /// - Parameter erase: deletes the entries of a collection that stays.
+  /// - Parameter erase: called to delete the entries of a collection that stays.
   /// - Returns: false if there is no such wallet.
   func delete(
     _ wallet: ExactName, standard: ExactName, erase: ([Entry]) throws(BusError) -> Void
@@ -227,7 +229,7 @@ final class WalletStore {
       guard try defaultCollection(vault) != path else { return false }
       let items = try vault.get("Items", .paths, of: path, on: ServiceConnection.collection)
       guard Set(items) == Set(entries.map(\.path)) else { return false }
-      // The collection and its entries in one step: a lock between two steps would leave an empty wallet.
+      // This deletes the collection with its entries in one step. With two steps, a lock between them would leave an empty wallet.
       try vault.call(path, ServiceConnection.collection, "Delete") { _ in
       }
       return true
@@ -243,7 +245,7 @@ final class WalletStore {
 
   // MARK: - entries
 
-  /// The entries of a wallet with this folder and this name; nil stands for any. The last changed first.
+  /// The entries of a wallet with this folder and this name; nil means any. The entry that was changed last comes first.
   func entries(
     of wallet: ExactName, folder: ExactName? = nil, name: ExactName? = nil
   ) throws(BusError) -> [Entry] {
@@ -272,7 +274,7 @@ final class WalletStore {
     try entries(of: wallet, folder: folder, name: name).first
   }
 
-  /// The entries with their secrets, as far as the secrets can be read now. The vault opens no other secret.
+  /// The entries, with the secrets that can be read now. The vault decrypts no other secret.
   func opened(_ entries: [Entry]) throws(BusError) -> [Entry] {
     var opened = entries
     let places = Dictionary(
@@ -298,7 +300,7 @@ final class WalletStore {
     let path = try item.readObjectPath()
     let identifier = try item.withBytes { Array($0) }
     let names = names(try item.readStringDictionary())
-    // Skips label, both times, class and requirements.
+    // Skips the label, the two times, the class and the requirements.
     for _ in 0..<5 { try item.skip() }
     let isReadable = try item.readByte() == 0
     guard path.hasPrefix(home + "/"), let names else { return nil }
@@ -321,7 +323,7 @@ final class WalletStore {
   struct Change {
     let former: KnownEntries.EntryName?
     let now: KnownEntries.EntryName?
-    /// Whether the wallet has other entries in these folders, as far as they are known.
+    /// Whether the former folder has other known entries. `folderIsNew` says whether the new folder has none.
     let formerFolderStays: Bool
     let folderIsNew: Bool
   }
@@ -338,7 +340,7 @@ final class WalletStore {
       guard let wallet = homes.first(where: { item.hasPrefix($0.prefix) })?.wallet else { continue }
       let names: (folder: ExactName, name: ExactName, form: Form)?
       do throws(BusError) { names = Self.names(try attributes(ofItem: item)) } catch {
-        // An entry that cannot be read now was not deleted.
+        // An entry that only cannot be read now was not deleted.
         guard error.isNoSuchObject else { continue }
         names = nil
       }
@@ -368,7 +370,7 @@ final class WalletStore {
     [schemaName: schema, "server": folder.text, "user": name.text, "type": form]
   }
 
-  /// Stores an entry, and replaces one with the same name.
+  /// Stores an entry, and replaces an entry with the same name.
   ///
   /// The vault refuses to replace a secret that cannot be read now, so that nothing is lost behind a lock.
   func write(_ item: ForeignItem, _ name: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) {
@@ -377,7 +379,7 @@ final class WalletStore {
     let same = try entries(of: wallet, folder: folder, name: name)
     if let newest = same.first {
       try update(newest.path, attributes: newest.form.rawValue == form ? nil : attributes, secret: item.secret)
-      // The value is stored. Even if former items stay, the entry has that value.
+      // The value is stored. The entry has this value even if older items stay.
       try? delete(same.dropFirst().filter(\.isReadable))
       return
     }
@@ -401,11 +403,12 @@ final class WalletStore {
 
   /// Gives an entry another name, in one step and without its secret.
   ///
-  /// - Parameter same: the items of that entry, the last changed first. The others are deleted, as they would have the former name.
+  /// - Parameter same: the items of this entry; the item that was changed last comes first and is renamed. The others are deleted,
+  ///   because they would keep the former name.
   func rename(_ same: [Entry], to name: ExactName, in wallet: ExactName) throws(BusError) {
     guard let entry = same.first else { return }
     try checkAreReadable(same)
-    // These are deleted first: after a failure no entry may appear under the old name.
+    // The others are deleted first, so that no entry appears under the old name after a failure.
     try delete(same.dropFirst())
     try update(
       entry.path, label: "\(entry.folder.text)/\(name.text)",
@@ -422,12 +425,13 @@ final class WalletStore {
     link.passOver([path])
   }
 
-  /// Refuses to change entries if the secret of one cannot be read now: a program that could not read an entry must not destroy it.
+  /// Throws if the secret of one of the entries cannot be read now, because a program that cannot read an entry must not destroy
+  /// it.
   func checkAreReadable(_ entries: [Entry]) throws(BusError) {
     guard entries.allSatisfy(\.isReadable) else { throw Self.isLocked }
   }
 
-  /// Deletes entries, also if the vault locks meanwhile. Up to `changeLimit` of them are deleted in one step.
+  /// Deletes entries, even if the vault is locked meanwhile. One step deletes at most `changeLimit` entries.
   func delete(_ entries: some Sequence<Entry>) throws(BusError) {
     var rest = Array(entries)[...]
     while !rest.isEmpty {

@@ -1,4 +1,4 @@
-/// The patterns of KWallet's old lists: `*` for any text, `?` for one character, `[…]` for one of a set.
+/// The patterns of KWallet's old list methods: `*` matches any text, `?` one character, and `[…]` one character of a set.
 enum Wildcard {
   /// Whether the whole name fits the pattern.
   static func matches(_ name: ExactName, _ pattern: ExactName) -> Bool {
@@ -7,9 +7,9 @@ enum Wildcard {
 
   private static func matches(_ name: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
     var (name, pattern) = (name, pattern)
-    // Without this, each unclosed `[` would cost a walk to the pattern's end.
+    // The place of the last `]`. Without it, each unclosed `[` would cost a search to the pattern's end.
     let lastClose = pattern.lastIndex(of: "]") ?? -1
-    // The place of the last star, and the end of the text that it matches for now.
+    // The place of the last star, and the end of the text that it matches so far.
     var retry: (name: ArraySlice<Unicode.Scalar>, pattern: ArraySlice<Unicode.Scalar>)?
     while true {
       if pattern.first == "*" {
@@ -27,7 +27,7 @@ enum Wildcard {
     }
   }
 
-  /// The rest of a pattern whose first part stands for a character; nil if the pattern does not begin with such a part.
+  /// The rest of a pattern after its first part has matched `character`; nil if the first part does not match.
   private static func rest(
     of pattern: ArraySlice<Unicode.Scalar>, after character: Unicode.Scalar, lastClose: Int
   ) -> ArraySlice<Unicode.Scalar>? {
