@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Threads for calls that wait: for the vault, or for minutes if it prompts a person.
+/// Threads for calls that wait for the vault, which may take minutes if the vault prompts a person.
 ///
-/// They are not the threads that Swift's tasks share, because there are only as many of those as processors. Nor are they
-/// from Dispatch's pool, which the rest of the program may need meanwhile.
+/// Swift's tasks share only as many threads as there are processors, so waiting calls must not use those. The rest of the program
+/// may need the threads of Dispatch's pool meanwhile. So waiting calls have their own threads.
 final class CallThreads: Sendable {
   private struct State {
     var threads = 0
@@ -16,16 +16,16 @@ final class CallThreads: Sendable {
   private let most: Int
   private let state = Mutex(State())
 
-  /// - Parameter most: How many threads there are at the same time. Calls beyond that wait for their turn.
+  /// - Parameter most: The most threads at one time. Further calls wait for their turn.
   init(most: Int) { self.most = most }
 
-  /// How many there are now. They end when no call waits.
+  /// How many threads there are now. A thread ends when no call waits.
   var count: Int { state.withLock { $0.threads } }
 
-  /// Runs a call on such a thread.
+  /// Runs a call on one of these threads.
   ///
-  /// - Throws: The error of the call; ``KeychainError/cancelled`` if the task is cancelled already. A call that began is not
-  ///   interrupted, because it would then be unknown whether it was carried out.
+  /// - Throws: The error of the call; ``KeychainError/cancelled`` if the task is already cancelled. A call that has begun is not
+  ///   interrupted, because nobody would know whether the vault did it.
   func run<Value: Sendable>(
     _ call: @escaping @Sendable () throws(KeychainError) -> Value
   ) async throws(KeychainError) -> Value {
@@ -46,7 +46,7 @@ final class CallThreads: Sendable {
     if isThreadNeeded { Thread.detachNewThread { self.work() } }
   }
 
-  /// Runs calls until none waits.
+  /// Runs calls until no call waits.
   private func work() {
     while let call = next() { call() }
   }

@@ -2,7 +2,7 @@ package import LatchkeySecurity
 
 /// The four functions of the module Security.
 ///
-/// It is a value, so that tests can replace the functions by others over a vault in memory.
+/// They are a value, so that tests can replace them by functions that use a vault in memory.
 package struct ItemCalls: Sendable {
   package typealias Adding = @Sendable (CFDictionary, UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus
   package typealias Copying = @Sendable (CFDictionary, UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus

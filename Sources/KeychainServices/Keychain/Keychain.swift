@@ -4,27 +4,27 @@ public import LatchkeySecurity
 
 /// The secrets of one service, each under the name of an account.
 ///
-/// The items are generic passwords, the same that `SecItemAdd` stores, and that other programs of the session see by their
-/// attributes `service` and `account`. A value of this type holds no secret, no connection and no lock: copy it, keep it, use
-/// it from any thread.
+/// The items are generic passwords, as `SecItemAdd` stores them. Other programs of the session find them by the attributes
+/// `service` and `account`. A value of this type holds no secret, no connection and no lock, so a program can copy it, keep it, and
+/// use it on any thread.
 ///
-/// Each method is there twice: the one that waits on the calling thread, and one with `async` for the same call on a thread
-/// that is made for waiting. In asynchronous code the compiler takes the latter.
+/// Each method exists twice. One form waits on the calling thread. The `async` form makes the same call on a thread that is only
+/// for waiting. In asynchronous code the compiler chooses the `async` form.
 public struct Keychain: Sendable {
-  /// The name that all of its items share (`kSecAttrService`), as `org.example.mail`.
+  /// The name that all items of the service share (`kSecAttrService`), such as `org.example.mail`.
   public let service: String
-  /// The group of the program's that new items go to, and the only one to look in. Nil for the program's first group for
-  /// new items, and for all of its groups when looking.
+  /// The program's access group in which this stores and searches items. If it is nil, new items go to the program's first group,
+  /// and searches look in all its groups.
   public let accessGroup: String?
-  /// When new items can be read, if nothing else is said for them. Existing items keep their accessibility.
+  /// When new items can be read, unless a call says otherwise. Existing items keep their accessibility.
   public let accessibility: KeychainItemAccessibility
 
   private let calls: ItemCalls
 
-  /// The secrets of a service. Nothing is read or made yet.
+  /// The secrets of a service. This neither reads nor stores anything yet.
   ///
   /// - Parameters:
-  ///   - service: The name that the items share. With an empty one, the items are all of the program's that have no service.
+  ///   - service: The name that the items share. An empty name means all items of the program that have no service.
   ///   - accessGroup: One of the program's access groups; nil for all its groups.
   ///   - accessibility: When new items can be read.
   public init(
@@ -38,14 +38,15 @@ public struct Keychain: Sendable {
 
   /// The secret of an account.
   ///
-  /// It prompts the person if the item requires that, or if the session's vault is locked and no locker is on the screen.
+  /// The vault prompts the person if the item requires that. It also prompts if the session's vault is locked and no locker is on
+  /// the screen.
   ///
   /// - Parameters:
   ///   - account: The name of the account.
   ///   - reason: The text for the person when they are asked, beside the program's name; nil for the vault's own words. The
   ///     context's text takes precedence.
-  ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
-  /// - Returns: The bytes, as they were stored; none if the item has no secret. The copy is the caller's.
+  ///   - context: Gives the item's passphrase, forbids questions to the person, or keeps an answer for some time.
+  /// - Returns: The bytes, as they were stored; empty if the item has no secret. The caller owns this copy.
   /// - Throws: ``KeychainError/notFound``, ``KeychainError/locked``, ``KeychainError/cancelled``,
   ///   ``KeychainError/authenticationFailed``, or another ``KeychainError``.
   public func get(
@@ -64,9 +65,9 @@ public struct Keychain: Sendable {
   /// - Parameters:
   ///   - account: The name of the account.
   ///   - reason: The text for the person when they are asked.
-  ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  ///   - context: Gives the item's passphrase, forbids questions to the person, or keeps an answer for some time.
   /// - Returns: The text.
-  /// - Throws: ``KeychainError/notText`` if the bytes are not UTF-8; else as the form for data.
+  /// - Throws: ``KeychainError/notText`` if the bytes are not UTF-8; otherwise the same errors as the form for data.
   public func getString(
     _ account: String, reason: String? = nil, context: LAContext? = nil
   ) throws(KeychainError) -> String {
@@ -78,19 +79,19 @@ public struct Keychain: Sendable {
 
   /// Stores the secret of an account, or replaces it.
   ///
-  /// After two such calls at once there is one item, with the secret of either. An item with requirements enforces them
-  /// before its secret is replaced, and once more if the call changes its class or requirements.
+  /// If two such calls run at the same time, there is one item afterwards, with the secret of one of them. The vault enforces an
+  /// item's requirements before it replaces the secret, and once more if the call changes class or requirements.
   ///
   /// - Parameters:
-  ///   - secret: Any bytes, also none; 32 MiB at most.
+  ///   - secret: Any bytes, even none; 32 MiB at most.
   ///   - account: The name of the account.
-  ///   - accessibility: When it can be read. Nil: a new item gets the ``Keychain/accessibility`` of this value, and an
-  ///     existing one keeps its own.
-  ///   - flags: The requirements for each read. None: a new item requires nothing, and an existing one keeps its
-  ///     requirements, unless an accessibility is given, which then counts alone.
+  ///   - accessibility: When the item can be read. Nil: a new item gets the ``Keychain/accessibility`` of this value, and an
+  ///     existing item keeps its own.
+  ///   - flags: The requirements for each read. None: a new item requires nothing. An existing item keeps its requirements, but
+  ///     loses them if an accessibility is given.
   ///   - reason: The text for the person when they are asked.
-  ///   - context: Brings the item's passphrase (`applicationPassword`), which the person is asked for otherwise; forbids to
-  ///     ask.
+  ///   - context: Gives the item's passphrase (`applicationPassword`), so that the person need not type it, or forbids questions to
+  ///     the person.
   /// - Throws: ``KeychainError/authenticationFailed`` for
   ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` if the login has no password, and for `biometryCurrentSet` if
   /// no finger is enrolled (`biometryAny` is stored);
@@ -110,8 +111,8 @@ public struct Keychain: Sendable {
     var item = query.merging(changes) { $1 }
     if flags.isEmpty { item[kSecAttrAccessible] = (accessibility ?? self.accessibility).attributeValue }
 
-    // The update comes first: an item that another program stored under these names is not a duplicate of a new one, and searches
-    // would return it before the new one. Each further round means that somebody deleted or stored the item since the last
+    // The update comes first. If another program stored an item under these names, a new item would be no duplicate of it, and
+    // searches would return the older item. Each further round means that another program deleted or stored the item since the last
     // call.
     for _ in 0..<100 {
       let updated = calls.update(query as CFDictionary, changes as CFDictionary)
@@ -122,17 +123,17 @@ public struct Keychain: Sendable {
     throw .duplicate
   }
 
-  /// Stores the secret of an account, or replaces it: text, as UTF-8.
+  /// Stores the secret of an account as UTF-8 text, or replaces it.
   ///
   /// - Parameters:
-  ///   - text: The secret. Swift erases no copy of a string. Use the form for data if the secret must not stay in the
+  ///   - text: The secret. Swift never erases copies of a string. Use the form for data if the secret must not stay in the
   ///     program's memory.
   ///   - account: The name of the account.
-  ///   - accessibility: When it can be read.
+  ///   - accessibility: When the item can be read.
   ///   - flags: The requirements for each read.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Supplies the item's passphrase, or forbids asking the person for it.
-  /// - Throws: As the form for data.
+  /// - Throws: The same errors as the form for data.
   public func set(
     _ text: String, for account: String, accessibility: KeychainItemAccessibility? = nil,
     asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
@@ -141,10 +142,10 @@ public struct Keychain: Sendable {
       Data(text.utf8), for: account, accessibility: accessibility, asking: flags, reason: reason, context: context)
   }
 
-  /// Deletes the item of an account, locked or not.
+  /// Deletes the item of an account, even if it is locked.
   ///
-  /// If the vault cannot tell whether an item matches, as with another program's item before the first login, the person is asked
-  /// to unlock the vault first. Otherwise nobody is asked.
+  /// Before the first login, the vault cannot tell whether another program's item matches. Then it first asks the person to unlock
+  /// the vault. Otherwise it asks nobody.
   ///
   /// - Parameter account: The name of the account.
   /// - Throws: ``KeychainError/notFound`` if there is no such item, or another ``KeychainError``.
@@ -152,29 +153,29 @@ public struct Keychain: Sendable {
     try KeychainError.check(calls.delete(terms(account: account) as CFDictionary))
   }
 
-  /// Deletes all items of this service, locked or not, in the groups that this value looks in.
+  /// Deletes all items of this service in the groups that this value searches, even locked items.
   ///
-  /// The person is asked as by `delete`. Without such an item nothing happens. Up to 4096 items are deleted in one
-  /// step: all, or none.
+  /// The vault asks the person as for `delete`. If there is no such item, nothing happens. One step deletes up to 4096 items, all
+  /// or none.
   ///
-  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` if the person had to be asked and was not, or another
-  ///   ``KeychainError``.
+  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` if a question was necessary but was not possible, or
+  ///   another ``KeychainError``.
   public func deleteAll() throws(KeychainError) {
     let status = calls.delete(terms() as CFDictionary)
     if status != errSecItemNotFound { try KeychainError.check(status) }
   }
 
-  /// Whether there is an item of an account, locked or not. Nobody is asked.
+  /// Whether there is an item of an account. The vault asks nobody for this.
   ///
   /// - Parameter account: The name of the account.
-  /// - Returns: Whether there is one. A locked item counts.
+  /// - Returns: Whether there is an item. A locked item counts too.
   /// - Throws: ``KeychainError/notAvailable`` without a vault, or another ``KeychainError``.
   public func contains(_ account: String) throws(KeychainError) -> Bool {
     var query = terms(account: account)
     query[kSecUseAuthenticationUI] = kSecUseAuthenticationUIFail
     switch calls.copyMatching(query as CFDictionary, nil) {
     case errSecItemNotFound: return false
-    // There is an item; only its content cannot be read.
+    // There is an item, but its content cannot be read.
     case errSecInteractionNotAllowed: return true
     case let status:
       try KeychainError.check(status)
@@ -182,12 +183,13 @@ public struct Keychain: Sendable {
     }
   }
 
-  /// The accounts that have an item, the most recently changed one first. Secrets are not read, so the items' requirements need not be met.
+  /// The accounts that have an item, the most recently changed one first. This reads no secrets, so nobody has to meet the items'
+  /// requirements.
   ///
-  /// Accounts that another program stored as bytes which are not text are left out.
+  /// The result leaves out accounts that another program stored as bytes that are not text.
   ///
-  /// - Parameter context: May forbid to ask the person if the session's vault is locked.
-  /// - Returns: Their names, each once; empty if there is no item.
+  /// - Parameter context: May forbid questions to the person, for example while the session's vault is locked.
+  /// - Returns: The names of the accounts, each once; empty if there is no item.
   /// - Throws: ``KeychainError/locked`` or ``KeychainError/cancelled`` if one of the items is locked, or another
   ///   ``KeychainError``.
   public func accounts(context: LAContext? = nil) throws(KeychainError) -> [String] {
@@ -203,14 +205,14 @@ public struct Keychain: Sendable {
     return items.compactMap { item in
       let account = item[kSecAttrAccount as String]
       let text = (account as? String) ?? (account as? Data).flatMap { String(bytes: $0, encoding: .utf8) }
-      // The same account in two groups. Names are compared by bytes, as the vault does, because Swift treats two spellings of a
-      // letter as equal.
+      // Two groups may have the same account, which is listed once. This compares the bytes of names, as the vault does, because
+      // Swift treats two spellings of a letter as equal.
       guard let text, seen.insert(Data(text.utf8)).inserted else { return nil }
       return text
     }
   }
 
-  /// The keys that all calls have.
+  /// The keys that the dictionaries of all calls have.
   private func terms(
     account: String? = nil, reason: String? = nil, context: LAContext? = nil
   ) -> [CFString: Any] {

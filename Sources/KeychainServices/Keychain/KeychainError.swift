@@ -3,14 +3,14 @@ public import LatchkeySecurity
 
 /// The reason why a call failed.
 ///
-/// The names below are its values: `switch error { case .notFound: signIn() default: show(error.message) }`. Two errors with the
-/// same reason are equal, whatever their messages say.
+/// The names below are the possible errors: `switch error { case .notFound: signIn() default: show(error.message) }`. Two errors
+/// with the same reason are equal, whatever their messages say.
 public struct KeychainError: Error, Sendable {
-  /// The code: what the function of the module Security returned.
+  /// The code that the function of the module Security returned.
   public let status: OSStatus
-  /// Whether it is ``notText``, which shares its code with ``damaged``.
+  /// Whether the error is ``notText``, which has the same code as ``damaged``.
   private let isNotText: Bool
-  /// The message of the call that failed; nil for a name below.
+  /// The message of the call that failed; nil for the names below.
   private let callMessage: String?
 
   private init(_ status: OSStatus, isNotText: Bool = false, message: String? = nil) {
@@ -19,8 +19,8 @@ public struct KeychainError: Error, Sendable {
     callMessage = message
   }
 
-  /// The error for a code; nil for `errSecSuccess`. Make it on the thread of the call, before the next call there: then it has
-  /// the cause in its ``message``.
+  /// The error for a code; nil for `errSecSuccess`. Make the error on the thread of the failed call, and before the next call on
+  /// this thread. Then its ``message`` has the cause.
   ///
   /// - Parameter status: The code that a function of the module Security returned.
   public init?(status: OSStatus) {
@@ -28,8 +28,8 @@ public struct KeychainError: Error, Sendable {
     self.init(status, message: SecCopyErrorMessageString(status, nil) as String?)
   }
 
-  /// Apple's sentence for the code, in English; `OSStatus N` for a code that has none. An error that a call threw adds the
-  /// cause, and what to do, if the code has several causes. So does ``notText``.
+  /// Apple's sentence for the code, in English; `OSStatus N` for a code without a sentence. If the code has several causes, an
+  /// error from a call adds the cause and what to do. ``notText`` does so too.
   public var message: String {
     let sentence = callMessage ?? SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)"
     return isNotText ? "\(sentence) The secret is not UTF-8 text. Read it as data." : sentence
@@ -37,30 +37,30 @@ public struct KeychainError: Error, Sendable {
 }
 
 extension KeychainError: CustomStringConvertible {
-  /// The ``message``, as a printed error is for a person.
+  /// The ``message``, because a person reads a printed error.
   public var description: String { message }
 }
 
 extension KeychainError {
   /// There is no such item.
   public static let notFound = KeychainError(errSecItemNotFound)
-  /// Such an item exists already.
+  /// Such an item already exists.
   public static let duplicate = KeychainError(errSecDuplicateItem)
-  /// The item cannot be read or changed now: the vault is locked, or the item requires the person, who was not asked or did not
-  /// answer. ``message`` says which. Only if the vault was locked is it worthwhile to try again at the next unlock.
+  /// The item cannot be read or changed now: the vault is locked, or the item requires the person's answer and there was none.
+  /// ``message`` says which. Try again at the next unlock only if the vault was locked.
   public static let locked = KeychainError(errSecInteractionNotAllowed)
   /// The person dismissed the prompt, or the task was cancelled before its call began.
   public static let cancelled = KeychainError(errSecUserCanceled)
-  /// The answer of the person or the program was wrong, the login has no password for a passcode class, or the enrolled
-  /// fingers are not those that the item requires. ``message`` says which.
+  /// The answer of the person or the program was wrong, the item's class needs a login password and there is none, or the enrolled
+  /// fingers are not the ones that the item requires. ``message`` says which.
   public static let authenticationFailed = KeychainError(errSecAuthFailed)
-  /// There is no vault: its service does not run and cannot be started.
+  /// There is no vault, because its service does not run and cannot be started.
   public static let notAvailable = KeychainError(errSecNotAvailable)
   /// The program does not belong to the access group.
   public static let missingEntitlement = KeychainError(errSecMissingEntitlement)
-  /// Values that contradict each other, such as flags of an access control.
+  /// Two values contradict each other, such as flags of an access control.
   public static let invalidParameter = KeychainError(errSecParam)
-  /// Linux cannot do this: only a watch could meet the access control.
+  /// Linux does not support this access control, because only a watch could meet it.
   public static let unsupported = KeychainError(errSecUnimplemented)
   /// The secret is larger than 32 MiB.
   public static let tooLarge = KeychainError(errSecDataTooLarge)
@@ -68,7 +68,7 @@ extension KeychainError {
   public static let diskFull = KeychainError(errSecDiskFull)
   /// The item is damaged on the disk.
   public static let damaged = KeychainError(errSecDecode)
-  /// The secret is not UTF-8, and the call reads text. Read it as data.
+  /// The call reads text, but the secret is not UTF-8. Read the secret as data.
   public static let notText = KeychainError(errSecDecode, isNotText: true)
 
   /// Any other error, by its code.
@@ -79,7 +79,7 @@ extension KeychainError {
 }
 
 extension KeychainError: Hashable {
-  /// Whether two have the same reason. Their messages do not count.
+  /// Whether two errors have the same reason. Their messages may differ.
   public static func == (one: KeychainError, other: KeychainError) -> Bool {
     one.status == other.status && one.isNotText == other.isNotText
   }
@@ -92,30 +92,30 @@ extension KeychainError: Hashable {
 }
 
 extension KeychainError: LocalizedError {
-  /// ``message``.
+  /// The ``message``.
   public var errorDescription: String? { message }
 }
 
 extension KeychainError: CustomNSError {
-  /// `NSOSStatusErrorDomain`: as an `NSError` it is what Apple's systems would have.
+  /// `NSOSStatusErrorDomain`, so that the `NSError` is the same as on Apple's systems.
   public static var errorDomain: String { NSOSStatusErrorDomain }
 
-  /// ``status``.
+  /// The ``status``.
   public var errorCode: Int { Int(status) }
 
-  /// ``message``, which is what `localizedDescription` says.
+  /// The ``message``, which `localizedDescription` returns.
   public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: message] }
 }
 
 extension KeychainError {
-  /// ``invalidParameter`` with the rule that the flags of an access control break.
+  /// The error ``invalidParameter``, with the rule that the flags of an access control break.
   static func invalidFlags(_ rule: String?) -> KeychainError {
-    // Not by SecCopyErrorMessageString, which adds the cause of the last call on this thread.
+    // SecCopyErrorMessageString would add the cause of the last call on this thread, so this uses the sentence itself.
     guard let rule, let sentence = StatusMessage.sentences[errSecParam] else { return .invalidParameter }
     return KeychainError(errSecParam, message: "\(sentence) The flags of 'asking' are invalid: \(rule).")
   }
 
-  /// Returns if the call succeeded.
+  /// Throws the error of a failed call. Returns if the call succeeded.
   static func check(_ status: OSStatus) throws(KeychainError) {
     if let error = KeychainError(status: status) { throw error }
   }

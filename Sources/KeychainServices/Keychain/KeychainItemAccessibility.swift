@@ -2,24 +2,25 @@ public import LatchkeySecurity
 
 /// When an item can be read: the seven values of `kSecAttrAccessible`.
 ///
-/// <doc:WhenMayItBeRead> says what that means on Linux, and what ends it.
+/// <doc:WhenMayItBeRead> says what each value means on Linux.
 public enum KeychainItemAccessibility: CaseIterable, Hashable, Sendable {
-  /// From the first unlock to the end of the session, behind the locked screen too: for programs that work in the background.
+  /// From the first unlock to the end of the session, behind the locked screen too. Use it for programs that work in the
+  /// background.
   case afterFirstUnlock
-  /// As ``afterFirstUnlock``, and on this device alone.
+  /// Like ``afterFirstUnlock``, but only on this device.
   case afterFirstUnlockThisDeviceOnly
   /// Whenever the vault's service runs. No password protects the item, so choose another class for new items.
   case always
-  /// As ``always``, and on this device alone. No password protects it: for no new item.
+  /// Like ``always``, but only on this device. No password protects the item, so choose another class for new items.
   case alwaysThisDeviceOnly
-  /// As ``whenUnlockedThisDeviceOnly``, and only if the login has a password: the item is destroyed when the password is removed.
+  /// Like ``whenUnlockedThisDeviceOnly``, but only if the login has a password. The item is destroyed when the password is removed.
   case whenPasscodeSetThisDeviceOnly
-  /// While the session is unlocked. The default.
+  /// While the session is unlocked. This is the default.
   case whenUnlocked
-  /// As ``whenUnlocked``, and on this device alone.
+  /// Like ``whenUnlocked``, but only on this device.
   case whenUnlockedThisDeviceOnly
 
-  /// The constant for queries of one's own: a value of `kSecAttrAccessible`.
+  /// The constant for a program's own queries, a value of `kSecAttrAccessible`.
   public var attributeValue: CFString {
     switch self {
     case .afterFirstUnlock: kSecAttrAccessibleAfterFirstUnlock
@@ -32,9 +33,9 @@ public enum KeychainItemAccessibility: CaseIterable, Hashable, Sendable {
     }
   }
 
-  /// The accessibility that a constant stands for; nil for any other text.
+  /// The accessibility of a constant; nil for any other text.
   ///
-  /// - Parameter attributeValue: A value of `kSecAttrAccessible`, as in a result.
+  /// - Parameter attributeValue: A value of `kSecAttrAccessible`, for example from a result.
   public init?(attributeValue: CFString) {
     guard let match = Self.allCases.first(where: { $0.attributeValue == attributeValue }) else { return nil }
     self = match

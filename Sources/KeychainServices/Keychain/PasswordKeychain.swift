@@ -3,19 +3,19 @@ import Synchronization
 
 /// Passwords by service and account, with one accessibility for the whole program.
 ///
-/// The interface of older layers over the keychain, for programs that know it. It throws the errors that they reported through
-/// a pointer. The items are the same as those of ``Keychain``, which can do more: a class for each item, access control, a text
-/// for the person, forms for tasks. The calls here wait on the thread that makes them.
+/// This is the interface of older wrappers of the keychain, for programs that know them. Its calls throw the errors that those
+/// wrappers reported through a pointer. The items are the same as the items of ``Keychain``, which can do more: a class for each
+/// item, access control, a text for the person, and `async` calls. The calls here wait on the calling thread.
 public enum PasswordKeychain {
   private static let chosen = Mutex<KeychainItemAccessibility?>(nil)
 
-  /// When passwords can be read that are set from now on, in the whole program, on every thread. Existing passwords stay as
-  /// they are until they are set again.
+  /// The accessibility of passwords that any thread of the program sets from now on. Existing passwords keep their accessibility
+  /// until they are set again.
   ///
-  /// At the start it is nil: then a new password is ``KeychainItemAccessibility/whenUnlocked``, and an existing one keeps its
-  /// accessibility. Set it early. To have passwords of different classes, change it between them, or use ``Keychain``.
+  /// At first the value is nil. Then a new password is ``KeychainItemAccessibility/whenUnlocked``, and an existing password keeps
+  /// its accessibility. Set the value early. For passwords of different classes, change it between the calls, or use ``Keychain``.
   ///
-  /// A password that is set with an accessibility has no other requirements any more (the access control of a ``Keychain``).
+  /// If a password is set with an accessibility, it loses its other requirements (the access control of a ``Keychain``).
   public static var accessibilityType: KeychainItemAccessibility? {
     get { chosen.withLock { $0 } }
     set { chosen.withLock { $0 = newValue } }
@@ -25,7 +25,7 @@ public enum PasswordKeychain {
   ///
   /// - Parameters:
   ///   - password: The password; stored as UTF-8.
-  ///   - service: The service, such as `org.example.mail`. With an empty one, the items are all that have no service.
+  ///   - service: The service, such as `org.example.mail`. An empty name means all items that have no service.
   ///   - account: The name of the account.
   /// - Throws: A ``KeychainError``.
   public static func setPassword(
@@ -38,7 +38,7 @@ public enum PasswordKeychain {
   ///
   /// - Parameters:
   ///   - password: Any bytes; 32 MiB at most.
-  ///   - service: The service. With an empty one, the items are all that have no service.
+  ///   - service: The service. An empty name means all items that have no service.
   ///   - account: The name of the account.
   /// - Throws: A ``KeychainError``.
   public static func setPasswordData(
@@ -53,7 +53,7 @@ public enum PasswordKeychain {
   ///   - service: The service.
   ///   - account: The name of the account.
   /// - Returns: The password.
-  /// - Throws: ``KeychainError/notFound`` if there is none; ``KeychainError/notText`` for bytes that are not UTF-8; or
+  /// - Throws: ``KeychainError/notFound`` if there is no password; ``KeychainError/notText`` for bytes that are not UTF-8; or
   ///   another ``KeychainError``.
   public static func password(forService service: String, account: String) throws(KeychainError) -> String {
     try Keychain(service: service).getString(account)
@@ -65,17 +65,17 @@ public enum PasswordKeychain {
   ///   - service: The service.
   ///   - account: The name of the account.
   /// - Returns: The bytes.
-  /// - Throws: ``KeychainError/notFound`` if there is none; or another ``KeychainError``.
+  /// - Throws: ``KeychainError/notFound`` if there is no password; or another ``KeychainError``.
   public static func passwordData(forService service: String, account: String) throws(KeychainError) -> Data {
     try Keychain(service: service).get(account)
   }
 
-  /// Deletes a password, locked or not.
+  /// Deletes a password, even if it is locked.
   ///
   /// - Parameters:
   ///   - service: The service.
   ///   - account: The name of the account.
-  /// - Throws: ``KeychainError/notFound`` if there is none; or another ``KeychainError``.
+  /// - Throws: ``KeychainError/notFound`` if there is no password; or another ``KeychainError``.
   public static func deletePassword(forService service: String, account: String) throws(KeychainError) {
     try Keychain(service: service).delete(account)
   }
@@ -83,7 +83,7 @@ public enum PasswordKeychain {
   /// The accounts of a service that have a password, the most recently changed one first.
   ///
   /// - Parameter service: The service.
-  /// - Returns: Their names; empty if there is none.
+  /// - Returns: The names of the accounts; empty if there is none.
   /// - Throws: A ``KeychainError``.
   public static func accounts(forService service: String) throws(KeychainError) -> [String] {
     try Keychain(service: service).accounts()

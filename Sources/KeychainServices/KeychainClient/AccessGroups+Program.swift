@@ -6,12 +6,12 @@ extension AccessGroups {
   static let ofProgram = AccessGroups(ProgramIdentity.current())
 }
 
-/// The identity of a program, which distinguishes it from others. It is the program's own claim: any program of the same user
-/// can claim the same.
+/// The identity of a program, which distinguishes it from other programs. It is only a claim: any program of the same user can
+/// claim the same identity.
 struct ProgramIdentity: Equatable {
   /// The result of reading a file of entitlements.
   enum Entitlements: Equatable {
-    /// Its contents.
+    /// The contents of the file.
     case contents(Data, path: String)
     /// The file exists, but cannot be opened or read.
     case unreadable(path: String, reason: String)
@@ -19,9 +19,9 @@ struct ProgramIdentity: Equatable {
 
   /// The file NAME.entitlements beside the executable; nil if there is none.
   var entitlements: Entitlements?
-  /// `LATCHKEY_ACCESS_GROUPS`, as its unit sets it.
+  /// The variable `LATCHKEY_ACCESS_GROUPS`, which the program's systemd unit may set.
   var environment: String?
-  /// The sandbox's application, as Flatpak sets `FLATPAK_ID`.
+  /// The application of the sandbox, which Flatpak puts into `FLATPAK_ID`.
   var application: String?
   /// The identifier in the file Info.plist beside the executable.
   var bundle: String?
@@ -32,7 +32,7 @@ struct ProgramIdentity: Equatable {
   static func current() -> ProgramIdentity {
     let files = FileManager.default
     var path = (try? files.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first ?? ""
-    // The kernel adds this if the file was replaced, as by an update.
+    // The kernel adds this if the file was replaced, for example by an update.
     let gone = " (deleted)"
     if path.hasSuffix(gone), !files.fileExists(atPath: path) { path.removeLast(gone.count) }
     var identity = ProgramIdentity()
@@ -46,12 +46,12 @@ struct ProgramIdentity: Equatable {
 }
 
 extension ProgramIdentity.Entitlements {
-  /// Reads the file; nil if it does not exist. After any other error its content is unknown.
+  /// Reads the file; nil if it does not exist. After any other error, the content counts as unreadable.
   init?(path: String) {
-    // A pipe of that name must not stop the program.
+    // If a pipe has this name, opening it must not block the program.
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
-      // With the ending, the executable's name may be too long for a file, so there is none.
+      // With the ending, the name may be too long for a file name, so there is no such file.
       if [ENOENT, ENOTDIR, ENAMETOOLONG].contains(errno) { return nil }
       self = .unreadable(path: path, reason: String(cString: strerror(errno)))
       return
@@ -74,10 +74,10 @@ extension ProgramIdentity.Entitlements {
 }
 
 extension AccessGroups {
-  /// The groups of a program, from the first of these sources that exists.
+  /// The groups of a program, from the first of its sources that exists.
   ///
-  /// If a file of entitlements cannot be read, the program has no groups. A program with a wrong file must not get into other
-  /// groups.
+  /// If the file of entitlements cannot be read, the program has no groups. Otherwise a program with a damaged file would get into
+  /// the wrong groups.
   init(_ identity: ProgramIdentity) {
     switch identity.entitlements {
     case .contents(let file, let path):
@@ -97,7 +97,7 @@ extension AccessGroups {
     self.init(name.map { [$0] } ?? [])
   }
 
-  /// The groups of a property list, then the application itself, as on Apple's systems.
+  /// The groups of a property list, and after them the application's own identifier, as on Apple's systems.
   private static func names(inEntitlements file: Data) -> [String] {
     let list = try? PropertyListSerialization.propertyList(from: file, format: nil)
     guard let list = list as? [String: Any] else { return [] }

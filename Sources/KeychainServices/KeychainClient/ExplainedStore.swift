@@ -2,7 +2,8 @@ import Foundation
 import LatchkeySecretClient
 import LatchkeySecurity
 
-/// The vault's items. A call that met something locked also tells why, because `errSecInteractionNotAllowed` alone does not.
+/// The vault's items. If a call fails because something is locked, the failure also has the reason, because
+/// `errSecInteractionNotAllowed` alone does not tell it.
 struct ExplainedStore: ItemStore {
   private let store: VaultStore
 
@@ -35,19 +36,19 @@ struct ExplainedStore: ItemStore {
 }
 
 extension ItemFailure {
-  /// The same failure, with the vault's state as its cause if that is why something is locked.
+  /// The same failure. If the vault's state is the reason why something is locked, the failure gets it as its cause.
   func explained(byState vaultState: String?, uid: uid_t) -> ItemFailure {
     let found = FailureCause(vaultState: vaultState, uid: uid)
-    // A vault that does not exist is sealed, too.
+    // A vault that does not exist yet also counts as sealed.
     if cause == .noVaultYet, found == .sealed { return self }
-    // A vault that restarted beneath a prompt is sealed, but somebody had unlocked it before.
+    // If the vault restarted during a prompt, it is sealed, although somebody had unlocked it before.
     if cause == .withdrawnPrompt, vaultState == "sealed" { return self }
     return ItemFailure(status, found ?? cause)
   }
 }
 
 extension FailureCause {
-  /// Why something is locked in that state of the vault; nil if the state is not the cause.
+  /// The reason why something is locked in a state of the vault; nil if the state is not the cause.
   init?(vaultState: String?, uid: uid_t) {
     switch vaultState {
     case "sealed": self = uid < FailureCause.firstPersonUID ? .systemAccount : .sealed
@@ -56,7 +57,7 @@ extension FailureCause {
     }
   }
 
-  /// The lowest number of a person's account, as latchkey-derive reads it when it decides for whom to create a vault.
+  /// The lowest user number of a person's account. latchkey-derive reads the same setting when it decides who gets a vault.
   private static var firstPersonUID: uid_t {
     let file = (try? String(contentsOfFile: "/etc/login.defs", encoding: .utf8)) ?? ""
     for line in file.split(separator: "\n") {

@@ -2,7 +2,7 @@ import LatchkeySecretClient
 
 /// The items that a search found.
 struct FoundItems {
-  /// Whether a screen locker is up, behind which nobody is asked anything.
+  /// Whether a screen locker is up, so that nobody can be asked.
   var isScreenLocked = false
   /// The items, most recently changed first.
   var items: [VaultItem] = []

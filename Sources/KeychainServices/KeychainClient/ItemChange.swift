@@ -2,13 +2,13 @@ import LatchkeySecurity
 
 /// The change of one item by an update.
 struct ItemChange: Equatable {
-  /// Label, attributes and class.
+  /// The changed label, attributes and class.
   let written: VaultLink.Change
-  /// Its class and requirements, if those cannot be changed with the rest.
+  /// The new class and requirements, if they cannot be changed together with the rest.
   let protection: Protection?
 
-  /// - Throws: `errSecNoAccessForItem` for an item of another program that would move to another group or become
-  ///   synchronizable: it has neither.
+  /// - Throws: `errSecNoAccessForItem` if an item of another program would move to another group or become synchronizable. Such an
+  ///   item has no group, and cannot be marked as synchronizable.
   init(of found: VaultItem, _ item: StoredItem, by changes: ItemChanges) throws(ItemFailure) {
     let new = changes.applied(to: item)
     if !found.isOwn {

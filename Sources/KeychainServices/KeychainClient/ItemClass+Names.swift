@@ -1,7 +1,7 @@
 import LatchkeySecurity
 
 extension ItemClass {
-  /// The names that other programs use for the attributes: `secret-tool`, Seahorse, the schemas of libsecret.
+  /// The names of the attributes in other programs, such as `secret-tool`, Seahorse and the schemas of libsecret.
   var worldNames: [AttributeName: String] {
     switch self {
     case .genericPassword: [.service: "service", .account: "account"]
@@ -13,11 +13,11 @@ extension ItemClass {
     }
   }
 
-  /// The attribute by which an item of another program belongs to this class. Only a query that names the attribute returns
-  /// such items.
+  /// The attribute by which an item of another program belongs to this class. A query returns such items only if it names this
+  /// attribute.
   var leadingAttribute: AttributeName { self == .genericPassword ? .service : .server }
 
-  /// The schema that other programs look for.
+  /// The schema by which other programs find items of this class.
   var schema: String {
     switch self {
     case .genericPassword: "org.latchkey.GenericPassword"
@@ -26,21 +26,21 @@ extension ItemClass {
   }
 }
 
-/// Names of attributes that this library adds.
+/// The names of the attributes that this library adds.
 enum OwnName {
   private static let prefix = "keychain:"
-  /// The class: only items that `SecItemAdd` stored have it.
+  /// The class of the item. Only items that `SecItemAdd` stored have this attribute.
   static let itemClass = prefix + "class"
   static let accessGroup = prefix + "agrp"
   static let synchronizable = prefix + "sync"
   /// The hash of the primary key.
   static let key = prefix + "key"
-  /// The attribute with an item's schema, by custom.
+  /// The attribute that has an item's schema by convention.
   static let schema = "xdg:schema"
 
-  /// The name of an attribute.
+  /// This library's own name of an attribute.
   static func of(_ name: AttributeName) -> String { prefix + name.rawValue }
 
-  /// Whether an attribute is one of these.
+  /// Whether this library added an attribute of this name.
   static func isOne(_ name: String) -> Bool { name.hasPrefix(prefix) }
 }

@@ -4,21 +4,21 @@ import LatchkeySecurity
 import LatchkeySystemd
 
 extension ItemFailure {
-  /// The code for the vault's answer.
+  /// The result code for an error of the vault.
   init(_ error: BusError) {
     let status: OSStatus
     var cause: FailureCause?
     switch error.name {
     case BusError.lockedName:
       status = errSecInteractionNotAllowed
-      // The vault has one error for this and for a lock. Its code says which.
+      // The vault uses one error name for a missing vault and for a lock. The error's code tells which of them it is.
       if ["vault.notCreated", "vault.notCreatedForRoom"].contains(error.code) { cause = .noVaultYet }
     case "org.latchkey.Error.Duplicate": status = errSecDuplicateItem
     case "org.latchkey.Error.NoPasscode": (status, cause) = (errSecAuthFailed, .noPasscode)
     case "org.latchkey.Error.NoFingers": (status, cause) = (errSecAuthFailed, .noEnrolledFinger)
     case "org.latchkey.Error.Damaged": status = errSecDecode
     case "org.latchkey.Error.Unavailable": status = errSecNotAvailable
-    // The vault's error when the disk is full.
+    // The vault returns this error when the disk is full.
     case "org.freedesktop.DBus.Error.NoMemory": status = errSecDiskFull
     case ItemFailure.noMemoryName: status = errSecAllocate
     case _ where error.isNoSuchObject: status = errSecItemNotFound
@@ -31,7 +31,7 @@ extension ItemFailure {
     self.init(status, cause)
   }
 
-  /// One code for every reason why there is no connection; the cause is for the person.
+  /// Every failed connection has the same code. The cause tells the reason to a person.
   init(_ failure: ConnectionFailure) {
     let cause: FailureCause =
       switch failure {
@@ -45,7 +45,7 @@ extension ItemFailure {
 
   /// The failure after an unsuccessful prompt.
   ///
-  /// - Parameter control: The requirements that it was about; nil if they are unknown.
+  /// - Parameter control: The requirements that the person had to meet; nil if they are unknown.
   init?(_ outcome: PromptOutcome, for control: AccessControl? = nil) {
     switch outcome {
     case .accepted: return nil
@@ -62,7 +62,7 @@ extension ItemFailure {
     }
   }
 
-  /// The name of an error of this process: it has no memory left.
+  /// The name of the error if this process has no memory left.
   static let noMemoryName = "org.latchkey.Error.NoMemory"
 }
 
@@ -75,7 +75,7 @@ extension AccessControl {
 }
 
 extension BusError {
-  /// Whether the call reached nobody: the vault's unique name is gone, or the bus was gone before the call.
+  /// Whether nobody received the call, because the daemon or the bus was gone before it.
   var isUnsent: Bool { isStandard("ServiceUnknown") || isStandard("NameHasNoOwner") }
   /// Whether the result of the call is unknown.
   var isUnanswered: Bool { isStandard("NoReply") || isStandard("Disconnected") || isStandard("Timeout") }

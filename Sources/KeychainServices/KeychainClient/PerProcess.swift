@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// A value that one thread at a time can use, and that a process does not share with its children. After a fork the child
-/// starts without it, even if other threads of the parent used it at that moment.
+/// A value that only one thread at a time can use, and that a process does not share with its children. After a fork the child
+/// starts without the value, even if another thread of the parent was using it at that moment.
 ///
-/// The lock is pthread's: `Mutex` remembers the number of a thread, which a fork changes.
+/// The lock is a pthread mutex, because `Mutex` remembers the number of a thread, and a fork changes this number.
 final class PerProcess<Value>: @unchecked Sendable {
-  /// The value of one process. A child never frees its copy of its parent's value, because another thread may be on its way
-  /// into it.
+  /// The value of one process. A child never frees its copy of the parent's object, because another thread may just be about to use
+  /// it.
   private final class Place: @unchecked Sendable {
     let process = getpid()
     let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -31,7 +31,7 @@ final class PerProcess<Value>: @unchecked Sendable {
     Unmanaged<Place>.fromOpaque(pointer).release()
   }
 
-  /// Lends the value. If it is nil, the body may make one.
+  /// Lends the value to `body`. If it is nil, `body` may make one.
   func withValue<Result, Failure: Error>(_ body: (inout Value?) throws(Failure) -> Result) throws(Failure) -> Result {
     let place = place()
     pthread_mutex_lock(place.lock)
@@ -50,8 +50,8 @@ final class PerProcess<Value>: @unchecked Sendable {
       made.release()
       return place()
     }
-    // The parent's value, of which this process has a copy. If a thread was using it at the fork, its state is unknown, and it
-    // is left alone. Otherwise the copy ends here, with the copies of its descriptors.
+    // `found` is this process's copy of the parent's value. If a thread was using the value at the fork, its state is unknown, and
+    // this leaves it alone. Otherwise this frees the copy, which closes the copies of its descriptors.
     if let found, pthread_mutex_trylock(found.lock) == 0 { found.value = nil }
     return made.takeUnretainedValue()
   }

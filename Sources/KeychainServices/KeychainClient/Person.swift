@@ -3,7 +3,7 @@ import LatchkeySecretClient
 import LatchkeySecurity
 import LatchkeySystemd
 
-/// The person, as one call of a program may ask them.
+/// Asks the person for one call of a program, as far as the call allows.
 final class Person {
   private let authentication: Authentication
   private var own: VaultAccess?
@@ -12,11 +12,11 @@ final class Person {
 
   // MARK: - connections
 
-  /// The connection that the program's context keeps, with the person's answers on it; nil if it keeps none.
+  /// The connection that the program's context keeps. The person's earlier answers count on it. Nil if the context keeps none.
   var keptAccess: VaultAccess? { authentication.context?.companion as? VaultAccess }
 
-  /// The connection for questions, and for reading with the answers. It is this call's own, or the context's if the program
-  /// wants to read again with the same answer.
+  /// The connection on which the person is asked and items are then read. It belongs to this call. If the program wants to read
+  /// again with the same answer, it belongs to the context.
   func access() -> VaultAccess {
     if let own { return own }
     var access = VaultAccess()
@@ -35,22 +35,22 @@ final class Person {
 
   // MARK: - what may be asked
 
-  /// Whether items are left out if the person would have to be asked.
+  /// Whether the call leaves out items that would need a question.
   var isSkipping: Bool { authentication.interaction == .skipped }
 
-  /// Whether the program's own passphrase opens an item, without a question.
+  /// Whether the program's own passphrase is enough for an item, so that no question is needed.
   func canOpenAlone(_ control: AccessControl) -> Bool {
     control.conditions.isEmpty && (!control.needsPassphrase || hasPassphrase)
   }
 
   private var hasPassphrase: Bool { authentication.context?.withPassphrase { _ in true } ?? false }
 
-  /// Checks that a passphrase for a new item can be asked for.
+  /// Checks that a new item can get a passphrase: the program gives it, or the person may be asked.
   func checkMayChoose() throws(ItemFailure) {
     guard hasPassphrase else { return try checkMayAsk() }
   }
 
-  /// Checks that an item's requirements can be changed.
+  /// Checks that an item's requirements can be changed: without a question, or the person may be asked.
   func checkMayChange(_ former: AccessControl, to new: AccessControl) throws(ItemFailure) {
     guard canOpenAlone(former), !new.needsPassphrase || hasPassphrase else { return try checkMayAsk() }
   }
@@ -69,7 +69,7 @@ final class Person {
     return PromptWords(reason: authentication.reason, passphrase: passphrase)
   }
 
-  /// The same, for an item's requirements.
+  /// The words and answers for an item's requirements.
   func words(for control: AccessControl) -> PromptWords { words(withPassphrase: control.needsPassphrase) }
 
   // MARK: - asking
@@ -80,9 +80,9 @@ final class Person {
     try ask(paths, nil, words(withPassphrase: false), on: access())
   }
 
-  /// Asks the person to meet an item's requirements, for this connection.
+  /// Asks the person to meet an item's requirements. The answer counts on `access`.
   ///
-  /// - Parameter control: its requirements; nil for some that this version does not know.
+  /// - Parameter control: the item's requirements; nil if this version does not know them.
   func open(
     _ path: String, _ control: AccessControl?, on access: VaultAccess, isScreenLocked: Bool
   ) throws(ItemFailure) {

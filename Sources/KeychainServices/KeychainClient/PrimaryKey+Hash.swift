@@ -3,8 +3,8 @@ import LatchkeySecurity
 import LatchkeySodium
 
 extension PrimaryKey {
-  /// A hash of the primary key. No other item that `SecItemAdd` stored may have the same. Absent values count as empty ones,
-  /// and text as its UTF-8.
+  /// A hash of the primary key. No two items that `SecItemAdd` stored may have the same hash. An absent value counts as empty, and
+  /// text counts as its UTF-8.
   var hash: String {
     var form = Data()
     func add(_ kind: String, _ bytes: Data) {
@@ -19,7 +19,7 @@ extension PrimaryKey {
       switch value?.compared {
       case .data(let data): add("d", data)
       case .number(let number): add("n", withUnsafeBytes(of: number.littleEndian) { Data($0) })
-      // No primary attribute is a date, and each has a value for "absent".
+      // No primary attribute is a date, and each primary attribute has a value that means "absent".
       case .text, .date, nil: add("-", Data())
       }
     }

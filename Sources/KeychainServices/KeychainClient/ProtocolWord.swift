@@ -1,4 +1,4 @@
-/// The common names for the values of `kSecAttrProtocol`: mostly the first part of addresses.
+/// The common names of the values of `kSecAttrProtocol`, such as the first part of a URL.
 enum ProtocolWord {
   /// Apple's four letters and the word, if the two differ.
   private static let words: [(code: String, word: String)] = [
@@ -8,9 +8,9 @@ enum ProtocolWord {
     ("smb ", "smb"), ("sox ", "socks"), ("ssh ", "ssh"), ("teln", "telnet"), ("tels", "telnets"),
   ]
 
-  /// The word of a value; a value that has none is its own.
+  /// The word of a value. A value that has no word is itself the word.
   static func word(of code: String) -> String { words.first { $0.code == code }?.word ?? code }
 
-  /// The value of a word; a word that stands for none is a value itself.
+  /// The value of a word. A word that has no value is itself the value.
   static func code(of word: String) -> String { words.first { $0.word == word }?.code ?? word }
 }

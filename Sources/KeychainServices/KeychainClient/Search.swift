@@ -8,13 +8,13 @@ struct Matches {
   struct Match {
     /// The item as the vault describes it.
     let found: VaultItem
-    /// The item as programs know it; nil if it could not be read.
+    /// The item in Apple's form; nil if the vault could not read it.
     let stored: StoredItem?
-    /// Whether it matches for certain. If an item could not be read, only the searched attributes are known.
+    /// Whether the item matches for certain. If the vault could not read the item, only the searched attributes are known.
     let isCertain: Bool
   }
 
-  /// The items, most recently changed first, up to the limit.
+  /// The matches, up to the limit. The most recently changed item comes first.
   var all: [Match] = []
   /// The secrets of the matches, by the paths of the items.
   var secrets: [String: Secret] = [:]
@@ -27,9 +27,9 @@ struct Search {
   /// The purpose of the search.
   enum Purpose: Equatable {
     case copying(secrets: Bool)
-    /// All matches.
+    /// Finds all matches.
     case updating
-    /// All matches, locked or not.
+    /// Finds all matches, even locked ones.
     case deleting
   }
 
@@ -48,9 +48,9 @@ struct Search {
   private var wantsSecrets: Bool { purpose == .copying(secrets: true) }
   private var maximum: Int? { if case .copying = purpose { query.limit.maximum } else { nil } }
 
-  /// Finds the items, and asks the person once to unlock locked ones.
+  /// Finds the items. If some are locked, asks the person once to unlock the vault.
   ///
-  /// - Throws: `errSecInteractionNotAllowed` while one is locked.
+  /// - Throws: `errSecInteractionNotAllowed` if an item stays locked.
   func matches(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
     let found = try attempt(person, on: access)
     let locked = found.all.filter(isInTheWay)
@@ -61,21 +61,22 @@ struct Search {
     return again
   }
 
-  /// Whether a match has to be unlocked first.
+  /// Whether the vault must be unlocked before the call can use a match.
   private func isInTheWay(_ match: Matches.Match) -> Bool {
     purpose == .deleting ? !match.isCertain : match.found.state == .locked || match.stored == nil
   }
 
   private func attempt(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
     if let reference = query.reference {
-      // The reference belongs to another vault, and came with a program's settings.
+      // The reference belongs to another kind of store, for example in settings that were copied from another system.
       guard reference.identifier.count == VaultItem.identifierSize else { return Matches() }
       let found = try access.with(.reading) { link throws(BusError) in
         try link.read(reference.identifier, secret: wantsSecrets)
       }
       return try select(found, person, on: access)
     }
-    // Asks for some more than the limit, because not every item matches. All are requested only if those were not enough.
+    // This asks for a few more items than the limit, because not every found item matches. If they are not enough, it asks for all
+    // items.
     let limit = maximum.flatMap { UInt32(exactly: $0).map { $0 > UInt32.max - 3 ? 0 : $0 + 3 } } ?? 0
     let found = try find(plan.sets, limit: limit, on: access)
     let selected = try select(found, person, on: access)
@@ -91,7 +92,7 @@ struct Search {
         try link.find(sets, limit: limit, secrets: wantsSecrets)
       }
     } catch {
-      // The secrets are more than a message carries, so they are read one by one.
+      // The secrets are too large for one message, so the caller reads them one by one.
       guard wantsSecrets, error.status == errSecDataTooLarge else { throw error }
       return try access.with(.reading) { link throws(BusError) in try link.find(sets, limit: limit, secrets: false) }
     }
@@ -125,18 +126,18 @@ struct Search {
     return Matches.Match(found: item, stored: stored, isCertain: true)
   }
 
-  /// Whether an item is left out because the person would have to be asked.
+  /// Whether the call leaves an item out because it would need a question.
   private func isSkipped(_ item: VaultItem, by person: Person) -> Bool {
     guard item.state == .asking, person.isSkipping, wantsSecrets || purpose == .updating else { return false }
     return !(item.control.map(person.canOpenAlone) ?? false)
   }
 }
 
-/// The facts about items that could not be read. The vault returns such items too, by the sets of a search.
+/// The facts about items that could not be read. The vault returns such items too if they match a set of the search.
 private struct Unknown {
-  /// The paths of all that `SecItemAdd` stored, in the groups of the search.
+  /// The paths of all items that `SecItemAdd` stored in the groups of the search.
   private let own: Set<String>
-  /// The paths of all that it stored, in any group.
+  /// The paths of all items that `SecItemAdd` stored, in any group.
   private let marked: Set<String>
   private let isExact: Bool
 
@@ -161,9 +162,9 @@ private struct Unknown {
     return Set(found.items.map(\.path))
   }
 
-  /// Whether it may match.
+  /// Whether an unread item may match.
   func mayMatch(_ item: VaultItem) -> Bool { own.contains(item.path) || !marked.contains(item.path) }
 
-  /// Whether it matches.
+  /// Whether an unread item matches for certain.
   func isCertain(_ item: VaultItem) -> Bool { isExact && own.contains(item.path) }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import LatchkeySecurity
 
-/// A query in the form for the vault: sets of attributes. An item matches if it has all attributes of one set. Conditions that
-/// attributes cannot express are checked afterwards, by ``ItemQuery/matches(_:)``.
+/// A query in the vault's form: sets of attributes. An item matches if it has all attributes of one set. Conditions that attributes
+/// cannot express are checked afterwards, by ``ItemQuery/matches(_:)``.
 struct SearchPlan: Equatable {
-  /// Finds items of `SecItemAdd`: a set for each access group.
+  /// The sets that find items of `SecItemAdd`, one for each access group.
   let own: [[String: String]]
-  /// Finds items of other programs; nil if the query excludes them.
+  /// The set that finds items of other programs; nil if the query excludes such items.
   let foreign: [String: String]?
   /// Whether the sets express the whole query, except the accessibility. Then every found item matches, even if its attributes
   /// cannot be read.
@@ -14,7 +14,7 @@ struct SearchPlan: Equatable {
 
   /// Plans a search.
   ///
-  /// - Parameter groups: the program's groups. Items of other programs belong to the first.
+  /// - Parameter groups: the program's groups. Items of other programs belong to the first group.
   init(_ query: ItemQuery, groups: AccessGroups) {
     let worldNames = query.itemClass.worldNames
     var told: [String: String] = [:]
@@ -26,7 +26,7 @@ struct SearchPlan: Equatable {
       } else if let own = written.own, SearchPlan.isOnlyForm(value), name != .label {
         told[OwnName.of(name)] = own
       } else {
-        // This includes "empty", because absent attributes have no entry.
+        // An empty value is such a condition too, because absent attributes have no entry.
         isExact = false
       }
     }
@@ -45,8 +45,8 @@ struct SearchPlan: Equatable {
     self.isExact = isExact
   }
 
-  /// Whether every value that matches this one is written the same way under our own name. Text is also matched by data of the
-  /// same bytes.
+  /// Whether all values that match this value have the same written form under our own name. For text this is false, because data
+  /// with the same bytes match too.
   private static func isOnlyForm(_ value: AttributeValue) -> Bool {
     switch value {
     case .number: true
@@ -55,6 +55,6 @@ struct SearchPlan: Equatable {
     }
   }
 
-  /// The sets to ask for.
+  /// All sets of the search.
   var sets: [[String: String]] { own + (foreign.map { [$0] } ?? []) }
 }

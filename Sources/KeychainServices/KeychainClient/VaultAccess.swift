@@ -3,16 +3,16 @@ import LatchkeySecurity
 import LatchkeySodium
 import LatchkeySystemd
 
-/// A connection to the vault. It is made when it is first needed, and again after the vault was restarted, and in the child of
-/// a fork.
+/// A connection to the vault. It is made at its first use. A new one is made after a restart of the vault, and in the child of a
+/// fork.
 final class VaultAccess: Sendable {
-  /// The effect of a call, which matters when its answer is lost.
+  /// The kind of a call, which decides what happens if its answer is lost.
   enum Kind {
-    /// The call may be repeated.
+    /// The call only reads, so it may be repeated.
     case reading
-    /// The call may have been carried out, and is not repeated.
+    /// The vault may have done the change, so the call is not repeated.
     case writing
-    /// A person may have been asked, and must not be asked twice.
+    /// The person may have been asked already, and must not be asked twice, so the call is not repeated.
     case asking
   }
 
@@ -23,13 +23,13 @@ final class VaultAccess: Sendable {
   /// - Parameter reuse: for how many seconds a person's answer allows reading again; 0 for one use.
   init(reuse: UInt32 = 0) { self.reuse = reuse }
 
-  /// Calls. If the call could not be sent, or only reads and got no answer, it is made once more, on a new connection.
+  /// Makes a call. If the call could not be sent, or if it only reads and got no answer, this repeats it once on a new connection.
   func with<Result>(
     _ kind: Kind, _ body: (VaultLink) throws(BusError) -> Result
   ) throws(ItemFailure) -> Result {
     try link.withValue { (link: inout VaultLink?) throws(ItemFailure) in
       if let present = link {
-        // Nothing was called yet. If this connection fails, another can be made.
+        // Nothing was called yet, so if this connection has failed, a new one can replace it.
         var isLost = true
         do throws(BusError) {
           try present.connection.catchUp()
@@ -55,7 +55,7 @@ final class VaultAccess: Sendable {
 }
 
 extension ItemFailure {
-  /// The code for the result of a call. A special code says that it is unknown whether something was written.
+  /// The failure of a call. A special code says that nobody knows whether the vault made the change.
   fileprivate init(_ error: BusError, of kind: VaultAccess.Kind) {
     if error.isUnanswered, kind == .writing { self.init(errSecIO) } else { self.init(error) }
   }

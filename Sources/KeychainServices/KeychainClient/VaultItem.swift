@@ -4,43 +4,43 @@ import LatchkeySecurity
 
 /// An item as the vault describes it.
 struct VaultItem: Equatable {
-  /// The access that this connection has to an item, at that moment.
+  /// The access that this connection had to an item when the vault described it.
   enum State: UInt8 {
-    /// Its secret can be read.
+    /// The item's secret can be read.
     case open = 0
     /// The item is locked.
     case locked = 1
-    /// The item requires something that nobody has given yet.
+    /// The item has a requirement that nobody has met yet.
     case asking = 2
   }
 
-  /// Its object.
+  /// The item's object path.
   let path: String
-  /// How long an identifier is.
+  /// The size of an identifier, in bytes.
   static let identifierSize = 24
 
-  /// Its permanent name.
+  /// The item's permanent name.
   let identifier: Data
   let attributes: [String: String]
   let label: String
-  /// Seconds since 1970.
+  /// The moment of the item's creation, in seconds since 1970.
   let created: UInt64
   let modified: UInt64
-  /// The class's name.
+  /// The name of the item's class.
   let accessible: String
-  /// Its requirements.
+  /// The item's requirements, as text.
   let require: String
   let state: State
-  /// Whether label, attributes and requirements could be read. They are empty otherwise.
+  /// Whether the vault could read label, attributes and requirements. If not, they are empty.
   let isKnown: Bool
 
   /// Whether `SecItemAdd` stored it.
   var isOwn: Bool { attributes[OwnName.itemClass] != nil }
 
-  /// Its requirements; nil if this version does not know them.
+  /// The item's requirements; nil if this version does not know them.
   var control: AccessControl? { try? AccessControl(text: require) }
 
-  /// Its class; nil if it is not a password of Apple's kinds.
+  /// The item's class in Apple's sense; nil if it has none.
   var itemClass: ItemClass? {
     if let name = attributes[OwnName.itemClass] { return ItemClass(rawValue: name) }
     if attributes["server"] != nil { return .internetPassword }
@@ -52,7 +52,7 @@ struct VaultItem: Equatable {
     switch attributes[OwnName.of(.label)] {
     case "data": return .data(Data(label.utf8))
     case WrittenItem.noLabel:
-      // A person may have given the item a label since.
+      // A person may have given the item another label since it was stored.
       let made = itemClass.map { WrittenItem.label(of: $0, attributes) }
       return label == made ? nil : .text(label)
     case let written?: return WrittenValue.fromFull(written) ?? .text(label)
@@ -60,7 +60,7 @@ struct VaultItem: Equatable {
     }
   }
 
-  /// The item as programs know it; nil if it has none of Apple's classes, or could not be read.
+  /// The item in Apple's form; nil if it has none of Apple's classes, or if the vault could not read it.
   ///
   /// - Parameter group: the access group of items that other programs stored.
   func storedItem(foreignGroup group: String) -> StoredItem? {

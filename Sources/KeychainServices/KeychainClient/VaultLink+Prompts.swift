@@ -4,7 +4,7 @@ import LatchkeySystemd
 
 /// The words of a prompt, and the answers that the program gives.
 struct PromptWords {
-  /// The program's reason.
+  /// The reason that the program gives to the person.
   let reason: String?
   /// The item's passphrase, if the program has it.
   let passphrase: Secret?
@@ -66,7 +66,7 @@ extension VaultLink {
 }
 
 extension String {
-  /// The beginning of a text, as much as a person reads, without characters that a message cannot carry; nil for an empty text.
+  /// The first 1000 characters of a text, without characters that a message cannot carry; nil for an empty text.
   fileprivate var fitForPrompt: String? {
     let text = String(String.UnicodeScalarView(unicodeScalars.filter { String($0).canTravel }.prefix(1000)))
     return text.isEmpty ? nil : text

@@ -5,11 +5,11 @@ import LatchkeySecurity
 import LatchkeySodium
 import LatchkeySystemd
 
-/// A connection to the vault, with an encrypted session for secrets. A person's answer counts for one such connection.
+/// A connection to the vault, with an encrypted session for secrets. A person's answer counts only for one connection.
 final class VaultLink {
   private static let interface = "org.latchkey.Keychain"
   private static let root = ServiceConnection.root
-  /// The most sets of one search.
+  /// The most sets that one search can have.
   private static let setLimit = 64
   /// The most items that one call deletes.
   static let deletionLimit = 4096
@@ -21,7 +21,7 @@ final class VaultLink {
   ///
   /// - Parameter reuse: for how many seconds a person's answer allows reading again; 0 for one use.
   init(reuse: UInt32 = 0) throws(ConnectionFailure) {
-    // This is harmless if the program has done so itself.
+    // Calling this again is harmless, if the program has already called it.
     do { try Sodium.initialize() } catch { throw .broken(.failed("libsodium did not start")) }
     connection = try ServiceConnection()
     do throws(BusError) {
@@ -36,10 +36,10 @@ final class VaultLink {
 
   // MARK: - items
 
-  /// The items that have every attribute of one of the sets.
+  /// Finds the items that have all attributes of one of the sets.
   ///
   /// - Parameters:
-  ///   - limit: how many at most; 0 for all.
+  ///   - limit: the most items to return; 0 for all.
   ///   - secrets: whether the secrets are wanted.
   func find(_ sets: [[String: String]], limit: UInt32, secrets: Bool) throws(BusError) -> FoundItems {
     guard sets.count > Self.setLimit else { return try ask(sets, limit: limit, secrets: secrets) }
@@ -52,7 +52,7 @@ final class VaultLink {
       all.items += found.items.filter { seen.insert($0.path).inserted }
       all.secrets.merge(found.secrets) { first, _ in first }
     }
-    // An identifier starts with the item's number.
+    // An identifier starts with the item's number, so this sorts by number.
     all.items.sort { $0.identifier.lexicographicallyPrecedes($1.identifier) }
     return all
   }
@@ -69,7 +69,7 @@ final class VaultLink {
     }
   }
 
-  /// One item.
+  /// Reads one item.
   func read(_ identifier: Data, secret: Bool) throws(BusError) -> FoundItems {
     try connection.call(Self.root, Self.interface, "Read") { out in
       out.appendBytes(Array(identifier))
@@ -94,7 +94,7 @@ final class VaultLink {
 
   /// Stores an item.
   ///
-  /// - Returns: its identifier, or the prompt that has to come first.
+  /// - Returns: the item's identifier, or the prompt that must come first.
   func add(
     _ item: WrittenItem, _ protection: Protection, secret: Secret
   ) throws(BusError) -> (identifier: Data, prompt: String?) {
@@ -122,9 +122,9 @@ final class VaultLink {
     let accessible: AccessibilityClass?
   }
 
-  /// Changes items, all or none. If there is a secret, all get it.
+  /// Changes all items or none. If there is a secret, all items get it.
   func update(_ changes: [Change], secret: Secret?) throws(BusError) {
-    // Without a secret, an empty one of that shape is sent.
+    // If there is no new secret, the message still needs a secret of the right form, so this sends an empty one.
     let sent: Secret
     if let secret { sent = secret } else { sent = try Secret(copying: UnsafeRawBufferPointer(start: nil, count: 0)) }
     try connection.call(Self.root, Self.interface, "Update") { out throws(BusError) in
@@ -146,8 +146,7 @@ final class VaultLink {
   }
 
   /// Changes an item's requirements and class.
-  ///
-  /// - Returns: the prompt that has to come first.
+  /// - Returns: the prompt that must come first; nil if none is needed.
   func setAccess(of path: String, to protection: Protection) throws(BusError) -> String? {
     try connection.call(path, ServiceConnection.itemAccess, "SetAccess") { out in
       out.appendDictionary("sv") { all in
@@ -160,9 +159,9 @@ final class VaultLink {
     }
   }
 
-  /// Deletes items, locked or not.
+  /// Deletes items, even locked ones.
   ///
-  /// - Returns: how many existed.
+  /// - Returns: how many of the items existed.
   func delete(_ items: ArraySlice<VaultItem>) throws(BusError) -> Int {
     try connection.call(Self.root, Self.interface, "Delete") { out in
       out.appendArray("(oay)", of: items) { out, item in
@@ -178,12 +177,12 @@ final class VaultLink {
 }
 
 extension WrittenItem {
-  /// The attributes that no other item may have; none for an item that `SecItemAdd` did not store.
+  /// The attributes that no other item may have; empty for an item that `SecItemAdd` did not store.
   var unique: [String: String] { attributes.filter { $0.key == OwnName.key } }
 }
 
 extension VaultItem {
-  /// Reads the fields of one.
+  /// Reads the fields of one item.
   fileprivate init(_ field: Message) throws(BusError) {
     path = try field.readObjectPath()
     identifier = try field.withBytes { Data($0) }
@@ -193,24 +192,24 @@ extension VaultItem {
     modified = try field.readUInt64()
     accessible = try field.readString()
     require = try field.readString()
-    // An unknown state, from a later vault, does not allow reading.
+    // A later version of the vault may send an unknown state, which counts as locked.
     state = State(rawValue: try field.readByte()) ?? .locked
     isKnown = try field.readBool()
   }
 }
 
 extension MessageWriter {
-  /// An entry of an `a{sv}` that is text.
+  /// Appends a text entry of an `a{sv}`.
   mutating func appendText(_ name: String, _ text: String) {
     appendProperty(name, "s") { $0.appendString(text) }
   }
 }
 
 extension Secret {
-  /// A copy of bytes that are somebody else's.
+  /// Copies foreign bytes into locked memory.
   convenience init(copying bytes: UnsafeRawBufferPointer) throws(BusError) {
     do {
-      // Another thread may have been first.
+      // Another thread may already have initialised libsodium, which is harmless.
       try Sodium.initialize()
       var copy = try SecureBytes(count: bytes.count)
       copy.withUnsafeMutableBytes { $0.copyMemory(from: bytes) }
@@ -218,7 +217,7 @@ extension Secret {
     } catch { throw BusError(name: ItemFailure.noMemoryName, message: "no memory for a secret") }
   }
 
-  /// A copy of a program's bytes.
+  /// Copies a program's bytes into locked memory.
   static func of(_ data: Data) throws(ItemFailure) -> Secret {
     let copied: Result<Secret, BusError> = data.withUnsafeBytes { bytes in
       do throws(BusError) { return .success(try Secret(copying: bytes)) } catch { return .failure(error) }
@@ -226,6 +225,6 @@ extension Secret {
     do throws(BusError) { return try copied.get() } catch { throw ItemFailure(error) }
   }
 
-  /// The bytes for the program, which owns them from now on.
+  /// A copy of the bytes in ordinary memory, for the program.
   var data: Data { withBytes { bytes in bytes.withUnsafeBytes { Data($0) } } }
 }

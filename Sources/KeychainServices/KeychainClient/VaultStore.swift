@@ -6,7 +6,8 @@ import LatchkeySystemd
 
 /// The items of the user's vault, over the session bus.
 struct VaultStore: ItemStore {
-  /// The program's own connection. A person's answers are never on it: they belong to one call, or one context.
+  /// The connection that all calls of the program share. A person's answers never count on it, because they belong to one call or
+  /// one context.
   private let shared: VaultAccess
   private let groups: AccessGroups
 
@@ -30,7 +31,7 @@ struct VaultStore: ItemStore {
     let added: (identifier: Data, prompt: String?)
     let add = { (link: VaultLink) throws(BusError) in try link.add(written, item.protection, secret: secret) }
     do throws(ItemFailure) { added = try access.with(.writing, add) } catch {
-      // The collection may be locked by itself, or there is no vault yet.
+      // The collection may have an explicit lock, or there is no vault yet.
       guard error.status == errSecInteractionNotAllowed else { throw error }
       do throws(ItemFailure) { try unlock(for: written, person) } catch let failure {
         throw failure.status == error.status ? ItemFailure(failure.status, error.cause ?? failure.cause) : failure
@@ -42,7 +43,7 @@ struct VaultStore: ItemStore {
       try link.perform(prompt, person.words(for: control))
     }
     if let failure = ItemFailure(end) { throw failure }
-    // A prompt does not return an identifier.
+    // A prompt returns no identifier, so this finds the new item.
     let made = try access.with(.reading) { link throws(BusError) in
       try link.find([written.unique], limit: 1, secrets: false)
     }
@@ -50,7 +51,7 @@ struct VaultStore: ItemStore {
     return try stored(item, identifier)
   }
 
-  /// The item as it is stored, with dates if they are requested.
+  /// The item as the vault stored it, with its dates if the program requests attributes.
   private func stored(_ item: NewItem, _ identifier: Data) throws(ItemFailure) -> StoredItem {
     if item.returned.contains(.attributes) {
       let found = try shared.with(.reading) { link throws(BusError) in try link.read(identifier, secret: false) }
@@ -62,19 +63,20 @@ struct VaultStore: ItemStore {
       isSynchronizable: item.isSynchronizable, protection: item.protection, attributes: item.attributes, secret: nil)
   }
 
-  /// Asks the person to unlock the place of a new item.
+  /// Asks the person to unlock the vault for a new item.
   private func unlock(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
     let found = try shared.with(.reading) { link throws(BusError) in
       try link.find([item.unique], limit: 1, secrets: false)
     }
-    // "Locked" comes before "duplicate", as on Apple's systems. But nobody is asked in vain.
+    // As on Apple's systems, a locked vault is reported before a duplicate. But the person is not asked to unlock the vault for a
+    // duplicate.
     try person.checkMayAsk(isScreenLocked: found.isScreenLocked)
     guard found.items.isEmpty else { throw ItemFailure(errSecDuplicateItem) }
     try person.unlock([Self.vault], isScreenLocked: found.isScreenLocked)
   }
 
-  /// Whether an item that is stored now in a class could be read now. Behind a locked screen the vault itself would accept the
-  /// item, but a program that expects Apple's rules would notice only when it reads.
+  /// Whether a new item of a class could be read now. Behind a locked screen the vault would accept the item. But a program that
+  /// expects Apple's rules would notice the lock only later, when it reads the item.
   private func isUnlocked(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
     guard accessible.tier != .device else { return true }
     let state = try vaultState()
@@ -116,13 +118,13 @@ struct VaultStore: ItemStore {
     return items
   }
 
-  /// The secret of one item.
+  /// Reads the secret of one item.
   private func secret(of item: VaultItem, on access: VaultAccess) throws(ItemFailure) -> Data {
     let read = try access.with(.reading) { link throws(BusError) in
       try link.read(item.identifier, secret: true)
     }
     guard let secret = read.secrets[item.path] else {
-      // The item was deleted or locked since.
+      // The item was deleted or locked meanwhile.
       throw ItemFailure(read.items.isEmpty ? errSecItemNotFound : errSecInteractionNotAllowed)
     }
     return secret.data
@@ -146,7 +148,7 @@ struct VaultStore: ItemStore {
       }
     }
     for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
-    // An item that moves to a class counts as stored in it.
+    // An item that moves to another class must obey the same rule as a new item of this class.
     if let accessible = changes.protection?.accessible,
       matches.all.contains(where: { $0.stored?.protection.accessible != accessible }), try !isUnlocked(for: accessible)
     {
@@ -154,17 +156,17 @@ struct VaultStore: ItemStore {
     }
     let secret: Secret? = if let data = changes.secret { try Secret.of(data) } else { nil }
     if secret != nil {
-      // The new secret must never be readable without its new requirements, not even for a moment. An item with requirements
-      // enforces them when it is written, too.
+      // The new secret must never be readable without its new requirements, not even for a moment. So items without requirements
+      // get the new ones first. An item with requirements enforces them when it is written, too.
       for change in protected where !change.former.control.requiresAnything {
         try protect(change, person)
         asking.append((change.path, change.new.control))
       }
       protected.removeAll { !$0.former.control.requiresAnything }
     }
-    // Not the context's connection: a grant for reading again does not allow writing.
+    // This does not use the context's connection, because a grant for reading again does not allow writing.
     let access = asking.isEmpty ? shared : VaultAccess()
-    // One item after the other, because each has its own passphrase and its own question.
+    // The items come one after the other, because each needs its own question and perhaps its own passphrase.
     for item in asking {
       try person.open(item.path, item.control, on: access, isScreenLocked: matches.isScreenLocked)
     }

@@ -2,16 +2,16 @@ import Foundation
 import LatchkeyItemProtection
 import LatchkeySecurity
 
-/// An item's label and attributes as the vault keeps them.
+/// An item's label and attributes in the form in which the vault keeps them.
 struct WrittenItem: Equatable {
   /// The label that people see.
   let label: String
   /// The attributes.
   let attributes: [String: String]
 
-  /// The name under which the vault is told the class.
+  /// The name of the attribute that tells the vault an item's class.
   static let accessibleName = "latchkey:accessible"
-  /// The name under which the vault is told an item's requirements.
+  /// The name of the attribute that tells the vault an item's requirements.
   static let requireName = "latchkey:require"
 
   /// An item that `SecItemAdd` stores.
@@ -19,10 +19,10 @@ struct WrittenItem: Equatable {
     self.init(attributes: item.attributes, primaryKey: item.primaryKey)
   }
 
-  /// An item with its changes.
+  /// An item after its changes.
   ///
-  /// - Parameter former: its former state. Attributes without an Apple name stay. An item that `SecItemAdd` did not store
-  ///   gets none of the attributes that mark its own items.
+  /// - Parameter former: the item before the changes. Attributes that have no name of Apple's stay. If `SecItemAdd` did not store
+  ///   the item, it gets none of the attributes that mark items of `SecItemAdd`.
   init(_ item: StoredItem, former: VaultItem) {
     let own = WrittenItem(attributes: item.attributes, primaryKey: item.primaryKey)
     let itemClass = item.reference.itemClass
@@ -44,8 +44,8 @@ struct WrittenItem: Equatable {
     self.init(label: own.label, attributes: attributes)
   }
 
-  /// Whether an item is in this state already. Compared byte by byte, because Swift treats two spellings of an accent as one
-  /// text.
+  /// Whether an item already has this label and these attributes. This compares byte by byte, because Swift treats two spellings of
+  /// an accent as equal.
   func isSame(as item: VaultItem) -> Bool {
     func same(_ one: String, _ other: String?) -> Bool { other.map { one.utf8.elementsEqual($0.utf8) } ?? false }
     return same(label, item.label) && attributes.count == item.attributes.count
@@ -74,7 +74,7 @@ struct WrittenItem: Equatable {
     self.attributes = attributes
   }
 
-  /// The label for a value of `kSecAttrLabel`, and the rest that a label cannot express.
+  /// The label for a value of `kSecAttrLabel`, and our own form of it if a label cannot express the value.
   private static func label(for value: AttributeValue?, otherwise made: String) -> (String, own: String?) {
     switch value {
     case nil: return (made, noLabel)
@@ -86,10 +86,10 @@ struct WrittenItem: Equatable {
     return (made, value.flatMap(WrittenValue.inFull))
   }
 
-  /// The label of an item whose program gave none.
+  /// The mark of an item whose program gave no label.
   static let noLabel = "none"
 
-  /// A label for an item without one.
+  /// Makes a label for an item whose program gave none.
   static func label(of itemClass: ItemClass, _ attributes: [String: String]) -> String {
     let names = itemClass.worldNames
     func value(_ name: AttributeName) -> String? { names[name].flatMap { attributes[$0] } }

@@ -1,16 +1,16 @@
 import Foundation
 import LatchkeySecurity
 
-/// The value of an attribute as it is stored among an item's attributes, which are text. It stands under the common name, and
-/// under a name of our own, which has what the common form cannot express.
+/// The value of an attribute as it is stored among an item's attributes, which are text. The common form is stored under the common
+/// name. The rest of the value is stored under a name of our own.
 ///
-/// Both together give back exactly the stored value. Values are compared by the common form, so a search by that form returns
-/// exactly the items with this value.
+/// The two forms together give back exactly the stored value. A search compares the common form, so it returns exactly the items
+/// with this value.
 struct WrittenValue: Equatable {
   /// The common form; nil if the value has none, or is empty.
   let world: String?
-  /// Our own form; nil if the common form expresses everything. It is "data" if the common form was given as data. Else the text
-  /// is the value's type, then "=" and the value as it is, or ":" and the value in Base64.
+  /// Our own form; nil if the common form expresses everything. It is "data" if the program gave the common form as data. Otherwise
+  /// it is the value's type, and then either "=" and the plain value, or ":" and the value in Base64.
   let own: String?
 
   /// Writes a value.
@@ -71,7 +71,7 @@ struct WrittenValue: Equatable {
     case .text(let text): text.canTravel ? "text=" + text : "text:" + Data(text.utf8).base64EncodedString()
     case .data(let data): "data:" + data.base64EncodedString()
     case .number(let number): "number=" + String(number)
-    // The vault sets it, and no program.
+    // Only the vault sets dates.
     case .date: nil
     }
   }
@@ -86,7 +86,7 @@ struct WrittenValue: Equatable {
 }
 
 extension String {
-  /// Whether a message of the bus can carry it: no NUL, and nothing that Unicode keeps for a program's own use.
+  /// Whether a message of the bus can carry the text: it has no NUL, and no character that Unicode reserves for internal use.
   var canTravel: Bool {
     !unicodeScalars.contains { scalar in
       scalar.value == 0 || (0xFDD0...0xFDEF).contains(scalar.value) || scalar.value & 0xFFFE == 0xFFFE
@@ -94,7 +94,7 @@ extension String {
   }
 
   fileprivate func after(_ start: String) -> Substring? {
-    // Compared by bytes: a combining mark after "=" would join it to one character.
+    // This compares bytes, because "=" and a combining mark after it would count as one character.
     utf8.starts(with: start.utf8) ? self[utf8.index(utf8.startIndex, offsetBy: start.utf8.count)...] : nil
   }
 }

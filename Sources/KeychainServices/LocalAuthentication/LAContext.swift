@@ -2,10 +2,11 @@
 @_exported public import LatchkeySecurity
 import Synchronization
 
-/// How the person is asked for an item, and the answers that the program brings: the value of `kSecUseAuthenticationContext`.
+/// Says how the person is asked for an item, and holds the answers that the program gives. It is the value of
+/// `kSecUseAuthenticationContext`.
 ///
-/// On Linux it has only the functions that items need. Whether a finger or a password is asked for, and how, is decided by the
-/// item's access control and the vault; a context asks nobody by itself.
+/// On Linux it has only the functions that items need. The item's access control and the vault decide whether a finger or a
+/// password is required, and how the person is asked. A context asks nobody by itself.
 open class LAContext: NSObject, @unchecked Sendable {
   private struct State {
     var localizedReason = ""
@@ -23,52 +24,53 @@ open class LAContext: NSObject, @unchecked Sendable {
   /// A context that changes nothing.
   public override init() {}
 
-  /// The text for the person when they are asked. Empty for the vault's own words.
+  /// The text that the person reads in a prompt. If it is empty, the vault's own words appear.
   open var localizedReason: String {
     get { state.withLock { $0.localizedReason } }
     set { state.withLock { $0.localizedReason = newValue } }
   }
 
-  /// The word on the button that dismisses the question; nil for the prompter's own. It is kept, and no prompt on Linux shows
-  /// it.
+  /// The word on the button that dismisses the question; nil for the prompter's own word. The text is kept, but no prompt on Linux
+  /// shows it.
   open var localizedCancelTitle: String? {
     get { state.withLock { $0.localizedCancelTitle } }
     set { state.withLock { $0.localizedCancelTitle = newValue } }
   }
 
-  /// The word on the button for another way than biometry; nil for the prompter's own. The text is kept, but no prompt on Linux
-  /// shows it.
+  /// The word on the button for another way than biometry; nil for the prompter's own word. The text is kept, but no prompt on
+  /// Linux shows it.
   open var localizedFallbackTitle: String? {
     get { state.withLock { $0.localizedFallbackTitle } }
     set { state.withLock { $0.localizedFallbackTitle = newValue } }
   }
 
-  /// Whether the person must not be asked. If it would be necessary, calls are `errSecInteractionNotAllowed`.
+  /// Whether the person must not be asked. A call that needs an answer then returns `errSecInteractionNotAllowed`.
   open var interactionNotAllowed: Bool {
     get { state.withLock { $0.interactionNotAllowed } }
     set { state.withLock { $0.interactionNotAllowed = newValue } }
   }
 
-  /// For how many seconds the person's answer for an item lets this context read that item again; 0, the default, for one read.
-  /// Larger values count as ``LATouchIDAuthenticationMaximumAllowableReuseDuration``.
+  /// After the person's answer, this context can read the item again for so many seconds. With 0, the default, an answer is for one
+  /// read. Larger values count as ``LATouchIDAuthenticationMaximumAllowableReuseDuration``.
   ///
-  /// On Linux any answer counts, a password too, and the seconds begin with it. A lock ends them. Whether the person unlocked
-  /// the screen with a finger is not known here. An item of `biometryCurrentSet` asks each time.
+  /// On Linux any answer counts, even a password, and the time begins with the answer. A lock ends the time. An unlock of the
+  /// screen with a finger does not count as an answer. An item of `biometryCurrentSet` asks each time.
   open var touchIDAuthenticationAllowableReuseDuration: TimeInterval {
     get { state.withLock { $0.reuseDuration } }
     set { state.withLock { $0.reuseDuration = newValue } }
   }
 
-  /// Gives the passphrase of items with `applicationPassword`, so that the person is not asked for it.
+  /// Gives the passphrase of items with `applicationPassword`, so that the person need not type it.
   ///
-  /// It is kept in locked memory until it is replaced or taken away, or the context is invalidated or ends; then it is erased.
-  /// If the program's limit on locked memory is used up, the passphrase is kept all the same, and its first use says so on
-  /// standard error. The program has to erase its own copy.
+  /// The passphrase stays in locked memory until it is replaced or removed, or until the context is invalidated or freed. Then it
+  /// is erased. If the program's limit of locked memory is used up, the passphrase is kept in ordinary memory, and its first use
+  /// says so on standard error. The program itself has to erase its own copy.
   ///
   /// - Parameters:
-  ///   - credential: The passphrase; nil takes it away.
+  ///   - credential: The passphrase; nil removes it.
   ///   - type: ``LACredentialType/applicationPassword``.
-  /// - Returns: Whether it was taken: not for another type, not empty, and not by an invalidated context.
+  /// - Returns: Whether the context accepted the passphrase. It refuses another type, an empty passphrase, and any passphrase after
+  ///   it was invalidated.
   @discardableResult
   open func setCredential(_ credential: Data?, type: LACredentialType) -> Bool {
     guard type == .applicationPassword, credential?.isEmpty != true else { return false }
@@ -86,15 +88,16 @@ open class LAContext: NSObject, @unchecked Sendable {
 
   /// Whether the context has a credential.
   ///
-  /// - Parameter type: ``LACredentialType/applicationPassword``; it has none of another type.
-  /// - Returns: Whether a passphrase was given and is still kept.
+  /// - Parameter type: ``LACredentialType/applicationPassword``; a context never has another type.
+  /// - Returns: Whether the context has a passphrase.
   open func isCredentialSet(_ type: LACredentialType) -> Bool {
     type == .applicationPassword && state.withLock { $0.passphrase != nil }
   }
 
-  /// Ends the context: its passphrase is erased, the person's answers are void, and later calls with it are `errSecAuthFailed`.
+  /// Ends the context: its passphrase is erased, the person's answers are void, and later calls with the context return
+  /// `errSecAuthFailed`.
   open func invalidate() {
-    // The connection is released outside of the lock, because that may take long.
+    // The connection is released after the lock, because releasing it may take long.
     let companion = state.withLock { state in
       state.isInvalidated = true
       state.passphrase = nil
@@ -115,7 +118,7 @@ extension LAContext: AuthenticationContext {
   package var cancelTitle: String? { localizedCancelTitle }
 
   package var reuseDuration: Double {
-    // Written so that a NaN is 0 as well.
+    // The comparison is written so that NaN also gives 0.
     let wanted = touchIDAuthenticationAllowableReuseDuration
     return wanted > 0 ? min(wanted, LATouchIDAuthenticationMaximumAllowableReuseDuration) : 0
   }
@@ -128,7 +131,7 @@ extension LAContext: AuthenticationContext {
   package var lockFailures: UInt64 { LockedBytes.lockFailures.load(ordering: .relaxed) }
 
   package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    // Not under the lock: the borrower may take long, and may call the context again.
+    // `body` runs outside of the lock, because it may take long, and may call the context again.
     guard let passphrase = state.withLock({ $0.passphrase }) else { return nil }
     return withExtendedLifetime(passphrase) { body(passphrase.bytes) }
   }

@@ -2,6 +2,6 @@
 public enum LACredentialType: Int, Sendable {
   /// The passphrase of items with `applicationPassword`.
   case applicationPassword = 0
-  /// The number of a smart card. On Linux it is not taken.
+  /// The number of a smart card. Linux does not accept it.
   case smartCardPIN = -3
 }

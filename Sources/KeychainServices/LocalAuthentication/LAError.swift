@@ -3,10 +3,10 @@ public import Foundation
 /// The domain of ``LAError``.
 public let LAErrorDomain = "com.apple.LocalAuthentication"
 
-/// Why an authentication failed. The numbers are Apple's.
+/// The reason why an authentication failed. The numbers are Apple's.
 ///
-/// On Linux no call of a context fails with one: the `SecItem` functions say it with a code. The type exists for programs that
-/// report such errors to their own callers.
+/// On Linux no call of a context fails with such an error, because the `SecItem` functions return a code instead. The type exists
+/// for programs that report such errors to their own callers.
 public struct LAError: CustomNSError, Hashable, Sendable {
   /// The reasons.
   public enum Code: Int, Sendable {
@@ -36,7 +36,7 @@ public struct LAError: CustomNSError, Hashable, Sendable {
     case biometryNotPaired = -12
     /// The sensor is not connected.
     case biometryDisconnected = -13
-    /// The question does not fit its place.
+    /// The question does not fit the size of its window.
     case invalidDimensions = -14
     /// A question to the person is needed, and the program forbids questions.
     case notInteractive = -1004
@@ -57,14 +57,14 @@ public struct LAError: CustomNSError, Hashable, Sendable {
   /// An error for a reason.
   public init(_ code: Code) { self.code = code }
 
-  /// ``LAErrorDomain``.
+  /// The ``LAErrorDomain``.
   public static var errorDomain: String { LAErrorDomain }
 
   /// The reason's number.
   public var errorCode: Int { code.rawValue }
 }
 
-// The reasons under the name of the error, as `catch LAError.userCancel` needs them.
+// The reasons as members of the error, so that `catch LAError.userCancel` compiles.
 extension LAError {
   /// ``Code/authenticationFailed``.
   public static let authenticationFailed = Code.authenticationFailed
@@ -107,11 +107,11 @@ extension LAError {
 }
 
 extension LAError.Code {
-  /// Whether an error has this reason: for `catch`.
+  /// Whether an error has this reason, for use in `catch`.
   ///
   /// - Parameters:
   ///   - code: The reason.
   ///   - error: Any error.
-  /// - Returns: False for an error that is no ``LAError``.
+  /// - Returns: Whether the error is an ``LAError`` with this reason.
   public static func ~= (code: LAError.Code, error: any Error) -> Bool { (error as? LAError)?.code == code }
 }

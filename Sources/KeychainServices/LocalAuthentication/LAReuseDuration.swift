@@ -1,2 +1,2 @@
-/// The longest time, in seconds, for which one showing of a finger is enough.
+/// The longest time, in seconds, for which one answer of the person is enough.
 public let LATouchIDAuthenticationMaximumAllowableReuseDuration: Double = 300

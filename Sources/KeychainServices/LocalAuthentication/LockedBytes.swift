@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
 
-/// A secret's bytes in pages of their own: locked if the kernel allows it, left out of core dumps, and erased at the end.
+/// A secret's bytes in separate memory pages. They are locked if the kernel allows it, are in no core dump, and are erased at the
+/// end.
 ///
-/// The vault has `SecureBytes` for this, over libsodium. This library must not import a module of C.
-final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages after the start.
+/// The vault uses libsodium's memory for this (`SecureBytes`). But this library must not import a C module.
+final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages after `init`.
   private let pages: UnsafeMutableRawPointer
   private let size: Int
   private let count: Int
@@ -12,7 +13,7 @@ final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages af
   /// How many secrets the kernel refused to lock.
   static let lockFailures = Atomic<UInt64>(0)
 
-  /// A copy; nil when there is no memory.
+  /// Copies bytes; nil if there is no memory.
   init?(copying data: Data) {
     let page = sysconf(Int32(_SC_PAGESIZE))
     size = (data.count + page - 1) / page * page
@@ -20,7 +21,8 @@ final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages af
     let flags = MAP_PRIVATE | MAP_ANONYMOUS
     guard let mapped = mmap(nil, size, PROT_READ | PROT_WRITE, flags, -1, 0), mapped != MAP_FAILED else { return nil }
     pages = mapped
-    // The kernel refuses if the limit on locked memory is used up. The pages can then be swapped out like ordinary memory.
+    // The kernel refuses to lock pages if the limit of locked memory is used up. The pages can then be swapped out like ordinary
+    // memory.
     if mlock(pages, size) != 0 { Self.lockFailures.add(1, ordering: .relaxed) }
     madvise(pages, size, MADV_DONTDUMP)
     data.withUnsafeBytes { if let start = $0.baseAddress { pages.copyMemory(from: start, byteCount: $0.count) } }
@@ -31,6 +33,6 @@ final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages af
     munmap(pages, size)
   }
 
-  /// The bytes, for as long as this object lives.
+  /// The bytes, which are valid as long as this object lives.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: pages, count: count) }
 }

@@ -1,2 +1,2 @@
-// Apple's name for the module, for the reason that Security.swift gives.
+// Gives the module Apple's name. Security.swift has the reason.
 @_exported public import LatchkeyLocalAuthentication

@@ -1,4 +1,4 @@
-/// A source of random bytes. There is one: ``kSecRandomDefault``.
+/// A source of random bytes. The only one is ``kSecRandomDefault``.
 public typealias SecRandomRef = OpaquePointer
 
 /// The kernel's generator.
@@ -7,11 +7,11 @@ public nonisolated(unsafe) let kSecRandomDefault: SecRandomRef? = nil
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Fills memory with random bytes from the kernel's generator.
 ///
-/// If the kernel has no randomness, the process ends. So success is never reported for unfilled memory.
+/// If the kernel has no random bytes, the process ends. So the function never reports success for unfilled memory.
 ///
 /// - Parameters:
 ///   - generator: ``kSecRandomDefault``.
-///   - count: How many bytes.
+///   - count: The number of bytes.
 ///   - bytes: The memory for the bytes; it must have room for `count`.
 /// - Returns: `errSecSuccess`; `errSecParam` for another generator or a negative count.
 public func SecRandomCopyBytes(
@@ -19,7 +19,7 @@ public func SecRandomCopyBytes(
 ) -> Int32 {
   guard generator == kSecRandomDefault, count >= 0 else { return errSecParam }
   var source = SystemRandomNumberGenerator()
-  // The bytes are written in words directly to their place, so that no copy stays behind. They may become a key.
+  // The bytes may become a key. So this writes them as words directly to their place, and no copy stays behind.
   let words = count / MemoryLayout<UInt64>.size
   for word in 0..<words {
     bytes.storeBytes(of: source.next(), toByteOffset: word * MemoryLayout<UInt64>.size, as: UInt64.self)

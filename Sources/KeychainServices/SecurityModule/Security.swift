@@ -1,3 +1,3 @@
-// Apple's name for the module, and nothing else. Packages that ask `canImport(Security)` find a module of this name wherever
-// it is built, so only programs that name the product build it.
+// Gives the module Apple's name, and does nothing else. In a build with a module of this name, packages that check
+// `canImport(Security)` find it. So it is a separate module, and only programs that name its product build it.
 @_exported public import LatchkeySecurity

@@ -1,4 +1,4 @@
-/// The constants of the keys that a dictionary can have. A message names a key as the program's source does.
+/// The constants of the keys that a dictionary can have. Messages use these names, because the program's source uses them too.
 enum KeyNames {
   static let all: [String: String] = [
     "class": "kSecClass",

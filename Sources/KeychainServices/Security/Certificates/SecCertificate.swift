@@ -2,8 +2,8 @@ public import Foundation
 
 /// A certificate in DER.
 ///
-/// On Linux this is only a container. Its only check is that the data is one DER value of the right length. It exists because
-/// modules of one build see each other: a package that asks `canImport(Security)` expects it.
+/// On Linux this is only a container. Its only check is that the data is one DER value of the right length. It exists because a
+/// package that checks `canImport(Security)` then expects this type.
 public final class SecCertificate: NSObject, @unchecked Sendable {
   let der: NSData
 

@@ -1,17 +1,16 @@
 public import Foundation
 
-/// A cryptographic key. On Linux there are none. The type exists for code that mentions it.
+/// A cryptographic key. Linux has no such keys. The type exists so that code that names it compiles.
 public final class SecKey: NSObject, Sendable {
   override private init() {}
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Makes no key, because Linux has no place for it. Use swift-crypto, and keep the key's bytes as the data of a generic
-/// password.
+/// Always fails, because Linux has no place for keys. Use swift-crypto, and keep the key's bytes as the data of a generic password.
 ///
 /// - Parameters:
-///   - parameters: Of no use.
-///   - error: Where the error goes: of the domain `NSOSStatusErrorDomain`, code `errSecUnimplemented`.
+///   - parameters: Ignored.
+///   - error: The place for the error, which has the domain `NSOSStatusErrorDomain` and the code `errSecUnimplemented`.
 /// - Returns: Nil.
 public func SecKeyCreateRandomKey(
   _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

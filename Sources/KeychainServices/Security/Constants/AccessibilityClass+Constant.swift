@@ -14,7 +14,7 @@ extension AccessibilityClass {
     }
   }
 
-  /// The class of a value of `kSecAttrAccessible`; nil for any other text.
+  /// The class that a value of `kSecAttrAccessible` names; nil for any other text.
   package init?(constant: String) {
     guard let match = AccessibilityClass.allCases.first(where: { $0.constant == constant }) else { return nil }
     self = match

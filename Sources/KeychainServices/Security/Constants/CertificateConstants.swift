@@ -1,6 +1,6 @@
 public import Foundation
 
-// Names of certificates as items, for code that mentions them. Linux keeps none: <doc:Porting>.
+// Names for certificates as items, so that code that uses them compiles. Linux keeps no certificates: see <doc:Porting>.
 
 /// The name of a certificate's issuer.
 public nonisolated(unsafe) let kSecAttrIssuer: CFString = "issr"

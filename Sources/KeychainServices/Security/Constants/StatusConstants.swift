@@ -12,16 +12,16 @@ public let errSecSuccess: OSStatus = 0
 /// Linux has no such item, requirement or result. Keys, certificates and identities cannot be added.
 public let errSecUnimplemented: OSStatus = -4
 
-/// No room on the disk.
+/// The disk has no room.
 public let errSecDiskFull: OSStatus = -34
 
 /// The answer to a change was lost, so nobody knows whether the vault made it.
 public let errSecIO: OSStatus = -36
 
-/// The file is open for writing already. No call returns it.
+/// The file is already open for writing. No call returns it.
 public let errSecOpWr: OSStatus = -49
 
-/// A key or value that the call does not take, or two that contradict each other.
+/// The call does not accept a key or value, or two of them contradict each other.
 public let errSecParam: OSStatus = -50
 
 /// The vault's files cannot be written. No call returns it.
@@ -33,7 +33,7 @@ public let errSecAllocate: OSStatus = -108
 /// The person dismissed the prompt.
 public let errSecUserCanceled: OSStatus = -128
 
-/// A request that makes no sense in this state. No call returns it.
+/// The request makes no sense in this state. No call returns it.
 public let errSecBadReq: OSStatus = -909
 
 /// The vault returned an invalid reply.
@@ -51,25 +51,25 @@ public let errSecPolicyNotFound: OSStatus = -25241
 /// A setting of trust is invalid. No call returns it.
 public let errSecInvalidTrustSetting: OSStatus = -25242
 
-/// An update to an access group that the program did not declare, or that an item of another program cannot move to.
+/// The program did not declare the access group of an update, or the update would move another program's item to an access group.
 public let errSecNoAccessForItem: OSStatus = -25243
 
 /// The owner of a Mac's item cannot change. No call returns it.
 public let errSecInvalidOwnerEdit: OSStatus = -25244
 
-/// Nothing is known of trust. No call returns it.
+/// There is no information about trust. No call returns it.
 public let errSecTrustNotAvailable: OSStatus = -25245
 
-/// A format that cannot be imported or exported. No call returns it.
+/// The format cannot be imported or exported. No call returns it.
 public let errSecUnsupportedFormat: OSStatus = -25256
 
-/// An unknown format of an import. No call returns it.
+/// The import has an unknown format. No call returns it.
 public let errSecUnknownFormat: OSStatus = -25257
 
-/// A key must be wrapped for its export. No call returns it.
+/// A key must be encrypted for its export. No call returns it.
 public let errSecKeyIsSensitive: OSStatus = -25258
 
-/// An import of several private keys. No call returns it.
+/// The import has several private keys. No call returns it.
 public let errSecMultiplePrivKeys: OSStatus = -25259
 
 /// An import or export needs a passphrase. No call returns it.
@@ -84,7 +84,7 @@ public let errSecInvalidTrustSettings: OSStatus = -25262
 /// There are no settings of trust. No call returns it.
 public let errSecNoTrustSettings: OSStatus = -25263
 
-/// An import of PKCS #12 with a wrong passphrase. No call returns it.
+/// The passphrase of a PKCS #12 import is wrong. No call returns it.
 public let errSecPkcs12VerifyFailure: OSStatus = -25264
 
 /// There is no session bus or no vault, or another program provides `org.freedesktop.secrets`.
@@ -93,25 +93,26 @@ public let errSecNotAvailable: OSStatus = -25291
 /// The vault takes no changes. No call returns it.
 public let errSecReadOnly: OSStatus = -25292
 
-/// A wrong password, passphrase or finger, an invalidated context, or a login without what the item's class requires.
+/// A password, passphrase or finger was wrong, the context is invalidated, or the login has no password or finger that the item
+/// requires.
 public let errSecAuthFailed: OSStatus = -25293
 
 /// There is no such keychain. No call returns it.
 public let errSecNoSuchKeychain: OSStatus = -25294
 
-/// A Mac's file that is not a keychain. No call returns it.
+/// The file is not a Mac's keychain. No call returns it.
 public let errSecInvalidKeychain: OSStatus = -25295
 
-/// A keychain of this name exists already. No call returns it.
+/// A keychain of this name already exists. No call returns it.
 public let errSecDuplicateKeychain: OSStatus = -25296
 
-/// The callback is installed already. No call returns it.
+/// The callback is already installed. No call returns it.
 public let errSecDuplicateCallback: OSStatus = -25297
 
 /// The callback is invalid. No call returns it.
 public let errSecInvalidCallback: OSStatus = -25298
 
-/// An item with the same primary attributes exists already.
+/// An item with the same primary attributes already exists.
 public let errSecDuplicateItem: OSStatus = -25299
 
 /// No item matches.
@@ -120,10 +121,10 @@ public let errSecItemNotFound: OSStatus = -25300
 /// A buffer is too small for the item. No call returns it.
 public let errSecBufferTooSmall: OSStatus = -25301
 
-/// The secret or the attributes are larger than the vault takes, or the query matches too many items.
+/// The secret or the attributes are larger than the vault accepts, or the query matches too many items.
 public let errSecDataTooLarge: OSStatus = -25302
 
-/// An attribute that items of this class do not have.
+/// Items of this class do not have the attribute.
 public let errSecNoSuchAttr: OSStatus = -25303
 
 /// The item is gone. No call returns it.
@@ -132,13 +133,13 @@ public let errSecInvalidItemRef: OSStatus = -25304
 /// The reference to a search is invalid. No call returns it.
 public let errSecInvalidSearchRef: OSStatus = -25305
 
-/// A class that does not exist.
+/// The class does not exist.
 public let errSecNoSuchClass: OSStatus = -25306
 
 /// There is no default keychain. No call returns it.
 public let errSecNoDefaultKeychain: OSStatus = -25307
 
-/// The item is locked, or requires the person, who was not asked or did not answer. <doc:ErrorCodes> says how to tell these apart.
+/// The item is locked, or the item requires the person's answer and there was none. <doc:ErrorCodes> says how to tell these apart.
 public let errSecInteractionNotAllowed: OSStatus = -25308
 
 /// The attribute cannot be changed. No call returns it.
@@ -147,7 +148,7 @@ public let errSecReadOnlyAttr: OSStatus = -25309
 /// The keychain is of another version. No call returns it.
 public let errSecWrongSecVersion: OSStatus = -25310
 
-/// A size that keys cannot have. No call returns it.
+/// Keys cannot have this size. No call returns it.
 public let errSecKeySizeNotAllowed: OSStatus = -25311
 
 /// The module for storage is missing. No call returns it.
@@ -177,7 +178,7 @@ public let errSecInvalidPrefsDomain: OSStatus = -25319
 /// A Mac is awake with a dark screen. No call returns it.
 public let errSecInDarkWake: OSStatus = -25320
 
-/// The certificate was not signed by that parent. No call returns it.
+/// The parent certificate did not sign this certificate. No call returns it.
 public let errSecNotSigner: OSStatus = -26267
 
 /// The item is damaged.

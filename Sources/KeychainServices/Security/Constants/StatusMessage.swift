@@ -3,15 +3,15 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Text for a result code, in English.
 ///
-/// Some codes have several causes on Linux. If the last `SecItem` call on this thread returned such a code, a sentence
-/// follows that names the cause and what to do. For `errSecInteractionNotAllowed` the causes are of three kinds: the vault is
-/// locked, nobody has unlocked it in this session yet, or it is unlocked and the person cannot be asked or did not answer.
-/// <doc:ErrorCodes> says how a program tells the three apart.
+/// Some codes have several causes on Linux. If the last `SecItem` call on this thread returned such a code, a second sentence names
+/// the cause and says what to do. `errSecInteractionNotAllowed` has three kinds of causes. The vault is locked, nobody has unlocked
+/// it in this session yet, or it is unlocked but the person cannot be asked or did not answer. <doc:ErrorCodes> says how a program
+/// tells the three apart.
 ///
 /// - Parameters:
 ///   - status: Any code.
 ///   - reserved: Pass nil.
-/// - Returns: Apple's sentence for the codes of this library, with what this machine adds; `OSStatus N` for any other.
+/// - Returns: Apple's sentence for a code of this library, and perhaps the cause on this machine; `OSStatus N` for any other code.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
   let text = StatusMessage.sentences[status] ?? "OSStatus \(status)"
   let advice = LastFailure.ofThread.flatMap { $0.status == status ? $0.cause?.advice : nil }
@@ -30,7 +30,7 @@ package enum StatusMessage {
     errSecAllocate: "Failed to allocate memory.",
     errSecUserCanceled: "User canceled the operation.",
     errSecBadReq: "Bad parameter or invalid state for operation.",
-    // Apple's header has no sentence for it, and Apple's function returns the name.
+    // Apple's header has no sentence for this code, and Apple's function returns its name.
     errSecInternalComponent: "errSecInternalComponent",
     errSecNoAccessForItem: "The specified item has no access control.",
     errSecNotAvailable: "No keychain is available. You may need to restart your computer.",
@@ -49,7 +49,8 @@ package enum StatusMessage {
     errSecDataNotAvailable: "The contents of this item cannot be retrieved.",
     errSecDecode: "Unable to decode the provided data.",
     errSecMissingEntitlement: "A required entitlement isn't present.",
-    // Those that no call returns, for programs that show any code's sentence. Apple's header has none for the second.
+    // No call returns the following codes. They are here for programs that show the sentence of any code. Apple's header has no
+    // sentence for the second one.
     errSecOpWr: "File already open with write permission.",
     errSecCoreFoundationUnknown: "errSecCoreFoundationUnknown",
     errSecACLNotSimple: "The specified access control list is not in standard (simple) form.",

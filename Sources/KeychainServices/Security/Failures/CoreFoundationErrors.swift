@@ -15,7 +15,7 @@ public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
 public func CFErrorGetDomain(_ error: CFError) -> CFString { error.domain as NSString }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// The information that an error has beside its code.
+/// The further information of an error.
 ///
 /// - Parameter error: Any error.
 /// - Returns: Its `userInfo`, with the sentence under `NSLocalizedDescriptionKey`.

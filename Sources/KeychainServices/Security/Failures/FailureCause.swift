@@ -1,22 +1,22 @@
 package import LatchkeyItemProtection
 
-/// The cause of a failed call on this machine, if its code is ambiguous or does not help.
+/// The cause of a failed call on this machine, for codes that have several causes or say too little.
 package enum FailureCause: Hashable, Sendable {
   /// The dictionary names no class.
   case missingClass
   /// The key does not exist.
   case unknownKey(String)
-  /// The value of the key has the wrong type, or the key does not take it.
+  /// The value of the key has the wrong type, or the key does not accept it.
   case invalidValue(key: String)
   /// The key is not an attribute of the class.
   case otherClassKey(String)
   /// The key is not an attribute, so an update cannot change it.
   case unchangeableKey(String)
-  /// The keys contradict each other, or the call does not take them together.
+  /// The keys contradict each other, or the call does not accept them together.
   case contradiction([String])
   /// The value of `kSecClass` is invalid.
   case unknownClass
-  /// The persistent reference is of an item of another class.
+  /// The persistent reference names an item of another class.
   case referenceOfOtherClass
   /// Nobody has unlocked the vault since the session began.
   case sealed
@@ -26,34 +26,34 @@ package enum FailureCause: Hashable, Sendable {
   case systemAccount
   /// A screen locker is up, or somebody locked the vault.
   case locked
-  /// The vault took a prompt away before the person had answered: it was locked, or its program restarted.
+  /// The vault ended a prompt before the person had answered, because the vault was locked or restarted.
   case withdrawnPrompt
-  /// The person would have to be asked, and the program forbids it.
+  /// The person must be asked, but the program forbids it.
   case askingForbidden
-  /// The person would have to be asked, and nothing can show the prompt.
+  /// The person must be asked, but no program can show the prompt.
   case nobodyToAsk
   /// The person was asked, and did not answer in time.
   case unanswered
-  /// The person would have to show a finger, and there is no reader, no finger, or nothing that can show the prompt.
+  /// The person must show a finger, but there is no reader, no enrolled finger, or no program that can show the prompt.
   case noFinger
   /// The program did not declare the access group.
   case undeclaredGroup
-  /// The program has no access group: it has neither a name nor a file of groups.
+  /// The program has no access group: the program has neither a name nor a file of entitlements.
   case noGroup
-  /// The program has no access group: its file of groups exists, but cannot be read.
+  /// The program has no access group: its file of entitlements exists, but cannot be read.
   case unreadableGroups(path: String, reason: String)
   /// The file of entitlements is not a property list, or names no group.
   case malformedGroups(path: String)
   /// An item of another program would move to another access group, or become synchronizable.
   case foreignItem
-  /// The answers to the prompt were wrong. Its requirements tell what was asked; nil for a prompt that unlocks the vault or a
+  /// The answers to the prompt were wrong. The value has the item's requirements; nil for a prompt that unlocks the vault or a
   /// collection.
   case wrongAnswer(AccessControl?)
-  /// After too many wrong passphrases, nobody is asked for a while.
+  /// Prompts pause for a while after too many wrong passphrases.
   case pausedPassphrase
-  /// The enrolled fingers are not those that the item requires, or nobody knows which ones are.
+  /// The enrolled fingers are not those that the item requires, or the enrolled fingers are unknown.
   case otherFingers
-  /// No finger is enrolled that a new item could be bound to.
+  /// No finger is enrolled, so a new item cannot be bound to the enrolled fingers.
   case noEnrolledFinger
   /// The login has no password, which the item's class requires.
   case noPasscode
@@ -61,14 +61,14 @@ package enum FailureCause: Hashable, Sendable {
   case invalidatedContext
   /// There is no session bus.
   case noBus
-  /// Nothing on the session bus keeps secrets.
+  /// No program on the session bus provides secrets.
   case noVault
-  /// Another program keeps the secrets of this session.
+  /// Another program provides the secrets of this session.
   case otherService
-  /// The vault's program does not answer.
+  /// The daemon does not answer.
   case silentVault
 
-  /// The event, and the remedy.
+  /// The cause in a sentence, and what to do.
   var advice: String {
     switch self {
     case .missingClass: "kSecClass is missing."
@@ -137,8 +137,8 @@ package enum FailureCause: Hashable, Sendable {
 }
 
 extension AccessControl {
-  /// The answers that a prompt for these requirements takes, for the start of a sentence. The vault does not say which of
-  /// several was wrong.
+  /// The kinds of answers to a prompt for these requirements, as the start of a sentence. The vault does not say which of several
+  /// answers was wrong.
   fileprivate var answers: String {
     let takesFinger = !conditions.isDisjoint(with: [.userPresence, .biometryAny, .biometryCurrentSet])
     let takesPassword = !conditions.isDisjoint(with: [.userPresence, .devicePasscode])

@@ -1,8 +1,8 @@
-/// Why a call failed: its result code.
+/// The failure of a call: its result code and perhaps the cause.
 package struct ItemFailure: Error, Hashable, Sendable {
   /// The code; never `errSecSuccess`.
   package let status: OSStatus
-  /// The cause, if the code does not show it; else nil.
+  /// The cause, if the code does not show it; otherwise nil.
   package let cause: FailureCause?
 
   package init(_ status: OSStatus, _ cause: FailureCause? = nil) {
@@ -10,10 +10,10 @@ package struct ItemFailure: Error, Hashable, Sendable {
     self.cause = cause
   }
 
-  /// A key or value that is not allowed there, or contradicts another one.
+  /// A key or value is not allowed, or contradicts another one.
   package static let parameter = ItemFailure(errSecParam)
 
-  /// The same failure, with the key whose value caused it if no other cause is known.
+  /// The same failure. If no cause is known, the cause becomes this key's value.
   func naming(_ key: String) -> ItemFailure {
     status == errSecParam && cause == nil ? ItemFailure(status, .invalidValue(key: key)) : self
   }

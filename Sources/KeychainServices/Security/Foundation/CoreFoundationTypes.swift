@@ -1,11 +1,11 @@
 public import Foundation
 
-// The names of Core Foundation, for Foundation's classes. Aliases, as the compiler bridges Swift values to these classes and
-// to no others: `query as CFDictionary` and `result as? Data` are possible for nothing else on Linux.
+// Core Foundation's names for Foundation's classes. They are aliases, because on Linux the compiler bridges Swift values only to
+// Foundation's classes, as in `query as CFDictionary` and `result as? Data`.
 
 /// A string object.
 public typealias CFString = NSString
-/// A dictionary object: what the `SecItem` functions take.
+/// A dictionary object, which the `SecItem` functions take.
 public typealias CFDictionary = NSDictionary
 /// An array object.
 public typealias CFArray = NSArray
@@ -19,7 +19,7 @@ public typealias CFNumber = NSNumber
 public typealias CFBoolean = NSNumber
 /// An error object.
 public typealias CFError = NSError
-/// Any object: what the `SecItem` functions return.
+/// Any object, such as a result of the `SecItem` functions.
 public typealias CFTypeRef = AnyObject
 /// A position or a count.
 public typealias CFIndex = Int
@@ -28,12 +28,13 @@ public typealias CFOptionFlags = UInt
 /// The number of a class of objects.
 public typealias CFTypeID = UInt
 
-/// Says where memory comes from. On Linux there is no choice: pass nil or ``kCFAllocatorDefault``.
+/// The source of memory. On Linux there is no choice: pass nil or ``kCFAllocatorDefault``.
 public final class CFAllocator: NSObject, Sendable {
   override private init() {}
 }
 
-// Implicitly unwrapped, as on Apple's systems: programs write `kCFBooleanTrue!` as well as `kCFBooleanTrue as Any`.
+// These constants are implicitly unwrapped, as on Apple's systems, because programs write both `kCFBooleanTrue!` and
+// `kCFBooleanTrue as Any`.
 
 // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
 /// True, as an object.

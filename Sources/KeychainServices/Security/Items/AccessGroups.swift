@@ -1,8 +1,8 @@
 /// The access groups of a program. New items that name no group get the first one.
 package struct AccessGroups: Hashable, Sendable {
-  /// Their names, in order.
+  /// The names of the groups, in order.
   package let names: [String]
-  /// Why there are no groups, if there are none.
+  /// The reason, if there are no groups.
   private let absence: FailureCause
 
   package init(_ names: [String], absence: FailureCause = .noGroup) {
@@ -22,7 +22,7 @@ package struct AccessGroups: Hashable, Sendable {
 
   /// The groups of a search.
   ///
-  /// - Throws: `errSecMissingEntitlement` as for new items.
+  /// - Throws: `errSecMissingEntitlement` in the same cases as for new items.
   func groupsForSearch(named name: String?) throws(ItemFailure) -> [String] {
     guard let name else {
       guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement, absence) }

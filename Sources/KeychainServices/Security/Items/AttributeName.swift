@@ -1,7 +1,7 @@
-/// The attributes that are only kept, searched and returned. The raw values are Apple's keys.
+/// The attributes that the vault only stores, searches and returns. The raw values are Apple's keys.
 ///
-/// Attributes with a meaning for the vault are not among them: the access group, whether the item is synchronizable, and its
-/// accessibility are members of the types that have them.
+/// Attributes with a further meaning are members of the types that have them: the access group, whether the item is synchronizable,
+/// and the accessibility.
 package enum AttributeName: String, CaseIterable, Sendable {
   case account = "acct"
   case service = "svce"
@@ -24,7 +24,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
 
   /// The kind of value of an attribute.
   enum Kind: Sendable {
-    /// Text, data or a number, kept as it came.
+    /// Text, data or a number, stored as the program gave it.
     case any
     /// A number; yes and no are 1 and 0. Text that is a number counts as that number. Other text stays text.
     case number
@@ -43,7 +43,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether items of a class have it.
+  /// Whether items of a class have the attribute.
   func belongs(to itemClass: ItemClass) -> Bool {
     switch self {
     case .service, .generic: itemClass == .genericPassword
@@ -61,6 +61,6 @@ package enum AttributeName: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the vault sets the attribute by itself. A program's value is ignored.
+  /// Whether only the vault sets the attribute. A program's value is ignored.
   var isSetByVault: Bool { kind == .date }
 }

@@ -9,8 +9,8 @@ package enum AttributeValue: Hashable, Sendable {
 
   /// Reads a value that a program gave.
   ///
-  /// - Throws: `errSecParam` for a type that the attribute does not take; also for `NSNull`, which stands for nil in a
-  ///   dictionary. A program that wants no value leaves the key out; a program that forgot to unwrap an optional gets an error.
+  /// - Throws: `errSecParam` for a type that the attribute does not accept, and for `NSNull`, which is nil in a dictionary. A
+  ///   program that wants no value must leave the key out. A program that forgot to unwrap an optional gets the error.
   init(_ value: Any, of name: AttributeName) throws(ItemFailure) {
     switch name.kind {
     case .date:
@@ -33,7 +33,7 @@ package enum AttributeValue: Hashable, Sendable {
     }
   }
 
-  /// The form in which values are compared: text is its UTF-8, so that an account is found as text and as data.
+  /// The form in which values are compared. Text becomes UTF-8 data, so that a search finds an account as text and as data.
   package var compared: AttributeValue {
     guard case .text(let text) = self else { return self }
     return .data(Data(text.utf8))
@@ -55,14 +55,14 @@ extension Int64 {
   ///
   /// - Throws: `errSecParam` for any other value.
   init(term: Any) throws(ItemFailure) {
-    // Real numbers have no place in an item. Those beyond the range would be cut off without a word.
+    // An item has only whole numbers. A number outside the range would silently change, so it is refused.
     guard let number = term as? NSNumber, NSNumber(value: number.int64Value) == number else { throw .parameter }
     self = number.int64Value
   }
 }
 
 extension Bool {
-  /// Reads yes or no, which on Linux cannot be told from 1 and 0.
+  /// Reads yes or no. On Linux they are the same as 1 and 0.
   ///
   /// - Throws: `errSecParam` for any other value.
   init(term: Any) throws(ItemFailure) {

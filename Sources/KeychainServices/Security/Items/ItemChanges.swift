@@ -1,19 +1,19 @@
 package import Foundation
 
-/// The values that an update sets. A missing or nil value stays as it is.
+/// The values that an update sets. If a value is missing or nil, the items keep theirs.
 package struct ItemChanges: Sendable {
-  /// The group that the items move to.
+  /// The group to which the items move.
   package let accessGroup: String?
-  /// Whether they become synchronizable.
+  /// Whether the items become synchronizable.
   package let isSynchronizable: Bool?
-  /// Their class and requirements.
+  /// The new class and requirements.
   package let protection: Protection?
-  /// Their attributes.
+  /// The new attributes.
   package let attributes: [AttributeName: AttributeValue]
-  /// Their secret.
+  /// The new secret.
   package let secret: Data?
 
-  /// Reads the second dictionary of `SecItemUpdate`: attributes of the class and a secret, and nothing else.
+  /// Reads the second dictionary of `SecItemUpdate`: attributes of the class and a secret. Other keys are not allowed.
   init(_ dictionary: NSDictionary, of itemClass: ItemClass) throws(ItemFailure) {
     let terms = try ItemTerms(dictionary, for: .changes(itemClass))
     guard terms.synchronizable != .any else { throw .parameter.naming("sync") }
@@ -33,7 +33,7 @@ package struct ItemChanges: Sendable {
     }
   }
 
-  /// An item with the changes.
+  /// An item after the changes.
   package func applied(to item: StoredItem) -> StoredItem {
     StoredItem(
       reference: item.reference, accessGroup: accessGroup ?? item.accessGroup,

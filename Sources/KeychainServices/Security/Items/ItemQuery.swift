@@ -1,30 +1,30 @@
 import Foundation
 package import LatchkeyItemProtection
 
-/// Which items a call is about.
+/// The items that a call concerns.
 package struct ItemQuery: Sendable {
-  /// The purpose of a query: calls accept different keys.
+  /// The purpose of a query. Each purpose accepts other keys.
   enum Purpose {
     case copying
-    /// Updates act on all that match: they take no limit.
+    /// Updates act on all matches, so they accept no limit.
     case updating
-    /// Deletions also act on all matches. They accept the limit that means all, because code for a Mac passes it.
+    /// Deletions also act on all matches. They accept the limit "all", because code for a Mac passes it.
     case deleting
   }
 
   /// The class.
   package let itemClass: ItemClass
-  /// The one item, if the program named it by reference. Then there are no attributes, and ``isSynchronizable`` is nil.
+  /// The reference of the item, if the program gave one. Then there are no attributes, and ``isSynchronizable`` is nil.
   package let reference: ItemReference?
-  /// The groups to look in.
+  /// The groups to search.
   package let accessGroups: [String]
-  /// Whether to look among the synchronizable items, or the others; nil for both.
+  /// Whether to search only the synchronizable items or only the others; nil for both.
   package let isSynchronizable: Bool?
   /// The accessibility; nil for any.
   package let accessible: AccessibilityClass?
-  /// Attributes that an item must have, with these values.
+  /// The attributes that an item must have, with their values.
   package let attributes: [AttributeName: AttributeValue]
-  /// How many items.
+  /// The most items to return.
   package let limit: MatchLimit
   /// How the person may be asked.
   package let authentication: Authentication
@@ -33,8 +33,8 @@ package struct ItemQuery: Sendable {
 
   /// Reads a dictionary.
   ///
-  /// A secret in a query is not a search term: programs search and delete with the dictionary that they store with. Neither is a
-  /// ``SecAccessControl``, as on Apple's systems.
+  /// A secret in a query is not a search term, because programs search and delete with the dictionary with which they stored. A
+  /// ``SecAccessControl`` is no search term either, as on Apple's systems.
   init(
     _ dictionary: NSDictionary, for purpose: Purpose, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
   ) throws(ItemFailure) {

@@ -1,20 +1,20 @@
 import Foundation
 
-/// Results as programs expect them: the only place that builds them.
+/// Builds results in the form that programs expect.
 enum ItemResult {
-  /// The result of a call; nil if the program wants none.
+  /// The result of a call; nil if the program wants no result.
   ///
   /// - Parameters:
   ///   - items: The items that were found; not empty.
   ///   - kinds: The kinds of result that the program wants.
-  ///   - limit: With more than one allowed the result is an array, also of one item.
+  ///   - limit: If the limit allows more than one item, the result is an array, even with one item.
   static func object(for items: [StoredItem], kinds: ReturnedKinds, limit: MatchLimit) -> AnyObject? {
     guard !kinds.isEmpty else { return nil }
     guard limit != .one else { return items.first.map { object(for: $0, kinds: kinds) } }
     return items.map { object(for: $0, kinds: kinds) } as NSArray
   }
 
-  /// Data alone and a reference alone come bare, everything else in a dictionary.
+  /// If only data or only a reference was requested, it is the result itself. Everything else is in a dictionary.
   private static func object(for item: StoredItem, kinds: ReturnedKinds) -> AnyObject {
     switch kinds {
     case .data: return (item.secret ?? Data()) as NSData

@@ -1,15 +1,15 @@
 package import Foundation
 
-/// The store of this program. It is defined in `KeychainClient`, which needs modules of C. A program that imports this module
-/// would have to find those, so the linker finds the store.
+/// The store of this program. `KeychainClient` defines it, and needs C modules. If this module imported `KeychainClient`, every
+/// program that imports this module would need those C modules too. So only the linker connects the two.
 @_silgen_name("latchkey_keychain_store")
 private func linkedKeychainStore() -> any ItemStore
 
-/// The four calls, over a store.
+/// The four calls, which use a store.
 package struct ItemService: Sendable {
   private let store: any ItemStore
 
-  /// The program's own vault.
+  /// The calls that use the vault of the program's user.
   static let shared = ItemService(store: linkedKeychainStore())
 
   package init(store: any ItemStore) { self.store = store }
@@ -19,7 +19,7 @@ package struct ItemService: Sendable {
     status { () throws(ItemFailure) in
       let item = try NewItem(dictionary, groups: try store.accessGroups)
       let stored = try store.add(item)
-      // The secret is known already. To read it back could ask the person again.
+      // The secret is already known. Reading it back could ask the person again.
       result?.deliver(ItemResult.object(for: [stored.with(secret: item.secret)], kinds: item.returned, limit: .one))
     }
   }
@@ -37,7 +37,8 @@ package struct ItemService: Sendable {
   /// `SecItemUpdate`.
   package func update(_ dictionary: NSDictionary, _ changes: NSDictionary) -> OSStatus {
     status { () throws(ItemFailure) in
-      // Both dictionaries are read before the groups, and the changes need only the class.
+      // Both dictionaries are read before the groups, so that a mistake in them is reported first. The changes need only the class
+      // of the query.
       let changes = try ItemChanges(changes, of: ItemTerms(dictionary, for: .search).itemClass)
       let query = try ItemQuery(dictionary, for: .updating, groups: try store.accessGroups)
       try changes.check(against: store.accessGroups)
@@ -67,7 +68,7 @@ package struct ItemService: Sendable {
 }
 
 extension UnsafeMutablePointer<CFTypeRef?> {
-  /// Hands over a result. Without one, the program's variable stays as it is.
+  /// Stores the result in the program's variable. If there is none, the variable stays as it is.
   fileprivate func deliver(_ object: AnyObject?) {
     if let object { pointee = object }
   }

@@ -5,21 +5,21 @@ package protocol ItemStore: Sendable {
 
   /// Stores an item.
   ///
-  /// - Returns: The item as it is stored; its secret is not needed.
-  /// - Throws: `errSecDuplicateItem` if one with the same ``NewItem/primaryKey`` exists.
+  /// - Returns: The stored item. Its secret may be missing.
+  /// - Throws: `errSecDuplicateItem` if an item with the same ``NewItem/primaryKey`` exists.
   func add(_ item: NewItem) throws(ItemFailure) -> StoredItem
 
-  /// The items that match, no more than the query's limit; with secrets if ``ItemQuery/returned`` says so.
+  /// The items that match, up to the query's limit. They have their secrets if ``ItemQuery/returned`` says so.
   func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem]
 
   /// Changes all items that match, or none.
   ///
-  /// - Returns: How many matched.
-  /// - Throws: `errSecDuplicateItem` if two would have the same primary key.
+  /// - Returns: The number of matches.
+  /// - Throws: `errSecDuplicateItem` if two items would have the same primary key.
   func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int
 
   /// Deletes all items that match.
   ///
-  /// - Returns: How many matched.
+  /// - Returns: The number of matches.
   func delete(_ query: ItemQuery) throws(ItemFailure) -> Int
 }

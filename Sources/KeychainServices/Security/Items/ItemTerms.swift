@@ -1,13 +1,14 @@
 import Foundation
 import LatchkeyItemProtection
 
-/// The contents of a program's dictionary, each value in its type. Calls differ in the combinations that they accept.
+/// The contents of a program's dictionary, each value with its proper type. Each call then checks whether it accepts the
+/// combination.
 struct ItemTerms {
   /// Whether items are synchronizable.
   enum Synchronizable {
     case no
     case yes
-    /// For searches: either.
+    /// Either of them, for searches.
     case any
   }
 
@@ -17,11 +18,11 @@ struct ItemTerms {
     case newItem
     /// To find items.
     case search
-    /// To change items: it has attributes and a secret, and no other key.
+    /// To change items. Such a dictionary may have only attributes and a secret.
     case changes(ItemClass)
 
-    /// The code for keys, certificates and identities. A search finds none, so that a program that cleans up all classes goes
-    /// on; a new one would be lost.
+    /// The code for keys, certificates and identities. A search just finds none, so that a program that deletes items of all
+    /// classes can go on. Storing one must fail, because it would be lost.
     fileprivate var absence: OSStatus { if case .newItem = self { errSecUnimplemented } else { errSecItemNotFound } }
   }
 
@@ -39,11 +40,11 @@ struct ItemTerms {
 
   /// Reads a dictionary.
   ///
-  /// - Throws: `errSecParam` for a wrong type, an unknown key, a class that is missing; `errSecNoSuchAttr` for an
-  ///   attribute that items of the class do not have; the errors of ``ItemClass/init(term:absence:)``.
+  /// - Throws: `errSecParam` for a wrong type, an unknown key, or a missing class; `errSecNoSuchAttr` for an attribute that items
+  ///   of the class do not have; the errors of ``ItemClass/init(term:absence:)``.
   init(_ dictionary: NSDictionary, for purpose: Purpose) throws(ItemFailure) {
     var terms: [String: Any] = [:]
-    // Keys come as string objects, values bridged or not: from here on all are Swift's own.
+    // Keys may be string objects, and values may be bridged or not. From here on all are Swift values.
     for (key, value) in dictionary {
       guard let key = key as? String else { throw .parameter }
       terms[key] = value
@@ -52,7 +53,7 @@ struct ItemTerms {
     case .newItem, .search: (itemClass, reference) = try ItemTerms.subject(of: &terms, absence: purpose.absence)
     case .changes(let known): itemClass = known
     }
-    // Read in a fixed order, so that the same one of several mistakes is reported each time.
+    // Reads the keys in a fixed order, so that it reports the same mistake each time if there are several.
     for (key, value) in terms.sorted(by: { $0.key < $1.key }) {
       do throws(ItemFailure) { try take(value, for: key, purpose) } catch { throw error.naming(key) }
     }
@@ -62,7 +63,7 @@ struct ItemTerms {
     }
   }
 
-  /// The class, named or by the persistent reference.
+  /// The class, from its key or from the persistent reference.
   private static func subject(
     of terms: inout [String: Any], absence: OSStatus
   ) throws(ItemFailure) -> (itemClass: ItemClass, reference: ItemReference?) {
@@ -74,7 +75,7 @@ struct ItemTerms {
     }
     guard let term = terms.removeValue(forKey: "v_PersistentRef") else {
       guard let named else {
-        // The object names the class.
+        // The type of the reference object tells the class.
         if let object = terms["v_Ref"], isOtherClass(object) { throw ItemFailure(absence) }
         throw ItemFailure(errSecParam, .missingClass)
       }
@@ -92,7 +93,7 @@ struct ItemTerms {
     if try takeAttribute(value, for: key) { return }
     if case .changes = purpose { throw ItemFailure(errSecNoSuchAttr, .unchangeableKey(key)) }
     if try takeOther(value, for: key) { return }
-    // Apple's attributes have keys of four letters: one of these may be known elsewhere.
+    // Apple's attributes have keys of four letters, so this may be an attribute of another class.
     throw key.utf16.count == 4
       ? ItemFailure(errSecNoSuchAttr, .otherClassKey(key)) : ItemFailure(errSecParam, .unknownKey(key))
   }
@@ -147,7 +148,7 @@ struct ItemTerms {
     object is SecKey || object is SecCertificate || object is SecIdentity
   }
 
-  /// The protection that the dictionary names; nil for none.
+  /// The protection that the dictionary names; nil if it names none.
   ///
   /// - Throws: The errors of ``Protection/init(_:)``.
   func protection() throws(ItemFailure) -> Protection? {

@@ -1,10 +1,10 @@
-/// How many items a search returns.
+/// The most items that a search returns.
 package enum MatchLimit: Hashable, Sendable {
-  /// One, not in an array.
+  /// One item, not in an array.
   case one
-  /// At most so many, in an array; 2 or more.
+  /// At most so many items, in an array; 2 or more.
   case number(Int)
-  /// All, in an array.
+  /// All items, in an array.
   case all
 
   /// Reads the value of `kSecMatchLimit`.
@@ -23,7 +23,7 @@ package enum MatchLimit: Hashable, Sendable {
     self = number == 1 ? .one : .number(number)
   }
 
-  /// The largest number of items; nil for any.
+  /// The largest number of items; nil if there is no limit.
   package var maximum: Int? {
     switch self {
     case .one: 1

@@ -1,16 +1,16 @@
 package import Foundation
 
-/// An item to be stored.
+/// A new item.
 package struct NewItem: Sendable {
-  /// Its class.
+  /// The item's class.
   package let itemClass: ItemClass
-  /// Its access group: one of the program's.
+  /// The item's access group, which is one of the program's groups.
   package let accessGroup: String
-  /// Whether it is one of the synchronizable ones.
+  /// Whether the item is synchronizable.
   package let isSynchronizable: Bool
-  /// Its class and requirements.
+  /// The item's accessibility and requirements.
   package let protection: Protection
-  /// Its attributes.
+  /// The item's attributes.
   package let attributes: [AttributeName: AttributeValue]
   /// The secret; nil for none.
   package let secret: Data?
@@ -21,14 +21,16 @@ package struct NewItem: Sendable {
 
   /// Reads the dictionary of `SecItemAdd`.
   ///
-  /// A synchronizable item may have a class that is bound to this device. Apple's headers forbid it, its systems take it, and
-  /// programs rely on that. Here nothing is synchronised, and the class alone decides what leaves the device.
+  /// A synchronizable item may have a class that is bound to this device. Apple's headers forbid this combination, but its systems
+  /// accept it, and programs rely on that. Linux synchronises nothing, so only the class decides whether the item can leave the
+  /// device.
   ///
-  /// A match limit changes nothing: programs store with the dictionary that they search with.
+  /// A match limit changes nothing, because programs store with the dictionary with which they search.
   ///
   /// - Parameters:
   ///   - dictionary: The program's dictionary.
-  ///   - groups: Asked for last: a mistake is the same mistake whether or not there is a vault.
+  ///   - groups: The program's groups. They are read last, so that a mistake in the dictionary is reported even if there is no
+  ///     vault.
   init(
     _ dictionary: NSDictionary, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
   ) throws(ItemFailure) {

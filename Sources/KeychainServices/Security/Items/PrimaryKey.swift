@@ -1,13 +1,13 @@
-/// The attributes that tell an item from all others. An item's accessibility is not one of these attributes: the same account
-/// cannot exist in two classes.
+/// The attributes that distinguish an item from all other items. An item's accessibility is not one of them, so the same account
+/// cannot exist with two accessibilities.
 package struct PrimaryKey: Hashable, Sendable {
   /// The class.
   package let itemClass: ItemClass
   /// The access group.
   package let accessGroup: String
-  /// Whether it is synchronizable.
+  /// Whether the item is synchronizable.
   package let isSynchronizable: Bool
-  /// The values of the class's primary attributes, as they are compared; absent ones are empty.
+  /// The values of the class's primary attributes, in the form in which they are compared. An absent value is empty.
   package let values: [AttributeValue?]
 
   package init(

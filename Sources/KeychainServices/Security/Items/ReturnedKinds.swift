@@ -29,8 +29,8 @@ package struct ReturnedKinds: OptionSet, Hashable, Sendable {
     ["r_Data", "r_Attributes", "r_Ref", "r_PersistentRef"].filter { ReturnedKinds(key: $0).map(contains) ?? false }
   }
 
-  /// Checks that a password has at least one requested kind. A reference beside another kind adds nothing, but then the result
-  /// is a dictionary, as for any two kinds.
+  /// Checks that a password has at least one requested kind. If a reference object is requested with another kind, it adds nothing.
+  /// But the result is then a dictionary, as for any two kinds.
   ///
   /// - Throws: `errSecUnimplemented` if only a reference object was requested.
   func ofPasswords() throws(ItemFailure) -> ReturnedKinds {

@@ -3,18 +3,18 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Stores an item.
 ///
-/// An item that can be read only while the vault is unlocked can be stored only then. If the vault is locked, the person is
-/// asked to unlock it, once in a call. Behind a screen locker, or if the program forbids to ask, the result is
+/// An item that can be read only while the vault is unlocked can also be stored only while it is unlocked. If the vault is locked,
+/// the call asks the person once to unlock it. Behind a screen locker, or if the program forbids questions, the result is
 /// `errSecInteractionNotAllowed`.
 ///
 /// - Parameters:
 ///   - attributes: The class, attributes and secret of the item, and what to return.
-///   - result: The place for the result; nil if none is wanted.
+///   - result: The place for the result; nil if the program wants none.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
 ///   - `errSecDuplicateItem` (-25299): an item with the same class, access group, account and service (for Internet
 ///     passwords account, server, port and so on) exists.
-///   - `errSecInteractionNotAllowed` (-25308): the vault is locked, or the item needs a new passphrase, and the
-///     person was not asked or did not answer.
+///   - `errSecInteractionNotAllowed` (-25308): the vault is locked, or the item needs a new passphrase, but the person was not
+///     asked or did not answer.
 ///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
 ///   - `errSecAuthFailed` (-25293): the person's answers were wrong, the context is invalidated, no finger is
 ///     enrolled for an item of `biometryCurrentSet`, or the login has no password for
@@ -25,7 +25,7 @@ public import Foundation
 ///     cannot be read, is malformed or names no group.
 ///   - `errSecDataTooLarge` (-25302): the secret has more than 32 MiB, the attributes have more than 16 MiB together,
 ///     or the vault has no memory left.
-///   - `errSecDiskFull` (-34): the disk has no room for it.
+///   - `errSecDiskFull` (-34): the disk has no room for the item.
 ///   - `errSecIO` (-36): the answer was lost, so the item may be stored.
 ///   - `errSecItemNotFound` (-25300): another program deleted the item before the call could return it.
 ///   - `errSecNotAvailable` (-25291): there is no vault, or its files or its device key cannot be used.
@@ -37,23 +37,22 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Finds items.
+/// Finds items. Without ``kSecMatchLimit`` the result is one item. If only the secret or only a persistent reference was requested,
+/// it comes as data. Everything else comes in a dictionary, and several items come in an array. If the query requests no result,
+/// the code says whether there is an item.
 ///
-/// Without ``kSecMatchLimit`` the result is one item. The secret alone or a persistent reference alone comes as data, everything
-/// else in a dictionary, and several items in an array. If the query names no result, the code says whether there is an item.
-///
-/// Items that other programs stored with `libsecret` are found if the query names their service or their server, and by a
+/// The call finds items that other programs stored with `libsecret` only if the query names their service or server, or by a
 /// persistent reference. They belong to the program's first access group and are not synchronizable.
 ///
-/// If a matching item is locked, the person is asked to unlock the vault, once in a call. Behind a screen locker nobody is
-/// asked. An item with an access control asks only if its secret is to be returned.
+/// If a matching item is locked, the call asks the person once to unlock the vault. Behind a screen locker it asks nobody. An item
+/// with an access control needs an answer only if its secret is requested.
 ///
 /// - Parameters:
 ///   - query: The class and attributes of the items, and what to return of them.
-///   - result: Where the result is stored.
+///   - result: The place for the result.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
 ///   - `errSecItemNotFound` (-25300): nothing matches, as always for keys, certificates and identities.
-///   - `errSecInteractionNotAllowed` (-25308): a match is locked or requires the person, who was not asked or did not
+///   - `errSecInteractionNotAllowed` (-25308): a match is locked, or requires an answer and the person was not asked or did not
 ///     answer.
 ///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
 ///   - `errSecAuthFailed` (-25293): an answer of the person or the program was wrong, other fingers are enrolled than
@@ -76,17 +75,16 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Changes all items that match, or none.
 ///
-/// An item with an access control enforces it before the change. A new access control is set after the rest, in a step of its
-/// own.
+/// An item with an access control enforces it before the change. A new access control is set in a separate step, after the rest.
 ///
 /// - Parameters:
-///   - query: The class and attributes of the items. Any ``kSecMatchLimit`` in it is `errSecParam`, and so is a result to return.
+///   - query: The class and attributes of the items. A ``kSecMatchLimit`` or a requested result returns `errSecParam`.
 ///   - attributesToUpdate: The new attributes and secret. No other key is allowed, not even the class.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
 ///   - `errSecItemNotFound` (-25300): nothing matches, as always for keys, certificates and identities.
 ///   - `errSecDuplicateItem` (-25299): another item would have the same primary attributes.
-///   - `errSecInteractionNotAllowed` (-25308): a match or the new class is locked, or a match requires the person,
-///     who was not asked or did not answer.
+///   - `errSecInteractionNotAllowed` (-25308): a match or the new class is locked, or a match requires an answer and the person was
+///     not asked or did not answer.
 ///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
 ///   - `errSecAuthFailed` (-25293): an answer of the person or the program was wrong, other fingers are enrolled than
 ///     the item requires, none is enrolled for a new requirement, the login has no password for the new class, or the
@@ -112,19 +110,18 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Deletes all items that match, locked or not, without asking. Up to 4096 of them are deleted in one step: all, or none.
+/// Deletes all items that match, even locked items, without asking the person. One step deletes up to 4096 items, all or none.
 ///
-/// Before the first login the vault cannot read the attributes of an item. A query that it cannot decide by its search alone,
-/// and one that also finds items of other programs, has the person unlock the vault first. The same holds while the session
-/// is locked, for items of ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
+/// Before the first login the vault cannot read the attributes of an item. Its search alone may then not tell whether an item
+/// matches, for example an item of another program. In this case the vault first asks the person to unlock it. The same happens
+/// while the session is locked, for items of ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
 ///
-/// - Parameter query: The class and attributes of the items. Of limits it accepts ``kSecMatchLimitAll`` alone, which changes
+/// - Parameter query: The class and attributes of the items. The only limit that it accepts is ``kSecMatchLimitAll``, which changes
 ///   nothing.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
 ///   - `errSecItemNotFound` (-25300): nothing matches, as always for keys, certificates and identities.
-///   - `errSecInteractionNotAllowed` (-25308): the vault has to be unlocked first, and the person was not asked or
-///     did not answer.
-///   - `errSecUserCanceled` (-128): the person dismissed that prompt.
+///   - `errSecInteractionNotAllowed` (-25308): the vault must be unlocked first, but the person was not asked or did not answer.
+///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
 ///   - `errSecAuthFailed` (-25293): the person's answers were wrong, or the context is invalidated.
 ///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the query is wrong.
 ///   - `errSecUnimplemented` (-4): Linux has no search terms of that kind.

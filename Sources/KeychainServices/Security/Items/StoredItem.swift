@@ -2,17 +2,17 @@ package import Foundation
 
 /// An item of the vault.
 package struct StoredItem: Hashable, Sendable {
-  /// Its permanent name, with its class.
+  /// The item's permanent name, with its class.
   package let reference: ItemReference
-  /// Its access group.
+  /// The item's access group.
   package let accessGroup: String
-  /// Whether it is one of the synchronizable ones.
+  /// Whether the item is synchronizable.
   package let isSynchronizable: Bool
-  /// Its class and requirements.
+  /// The item's accessibility and requirements.
   package let protection: Protection
-  /// Its attributes, dates among them.
+  /// The item's attributes, including its dates.
   package let attributes: [AttributeName: AttributeValue]
-  /// Its secret; nil if it has none, or none was requested.
+  /// The item's secret; nil if it has none, or if the program did not request it.
   package let secret: Data?
 
   package init(

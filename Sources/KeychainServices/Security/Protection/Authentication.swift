@@ -1,18 +1,18 @@
 /// How a call may ask the person.
 package struct Authentication: Sendable {
-  /// The behaviour when the person would have to be asked.
+  /// The behaviour if the person must be asked.
   package enum Interaction: Sendable {
-    /// Ask.
+    /// Asks the person.
     case allowed
-    /// Fail with `errSecInteractionNotAllowed`.
+    /// Fails with `errSecInteractionNotAllowed`.
     case forbidden
-    /// Leave the item out.
+    /// Leaves the item out.
     case skipped
   }
 
   /// The behaviour.
   package var interaction = Interaction.allowed
-  /// The text for the person; nil without one.
+  /// The text for the person; nil if there is none.
   package var reason: String?
   /// The program's context.
   package var context: (any AuthenticationContext)?
@@ -20,7 +20,7 @@ package struct Authentication: Sendable {
   /// Takes the value of one of the `kSecUse…` keys.
   ///
   /// - Returns: Whether there is such a key.
-  /// - Throws: `errSecParam` for a value that it does not take.
+  /// - Throws: `errSecParam` for a value that the key does not accept.
   mutating func take(_ value: Any, for key: String) throws(ItemFailure) -> Bool {
     switch key {
     case "u_AuthCtx":
@@ -34,7 +34,7 @@ package struct Authentication: Sendable {
       default: throw .parameter
       }
     case "u_NoAuthUI":
-      // If both keys are given, the newer one counts: it can also say that items are left out.
+      // If the dictionary has the older and the newer key, the newer key counts, because it can also say that items are left out.
       if try Bool(term: value), interaction == .allowed { interaction = .forbidden }
     case "u_OpPrompt":
       guard let text = value as? String else { throw .parameter }
@@ -44,7 +44,7 @@ package struct Authentication: Sendable {
     return true
   }
 
-  /// Applies what the context says.
+  /// Applies the settings of the context.
   ///
   /// - Throws: `errSecAuthFailed` for an invalidated context.
   mutating func settle() throws(ItemFailure) {

@@ -1,6 +1,6 @@
 package import LatchkeyItemProtection
 
-/// An item's class and requirements, as the vault keeps them of `kSecAttrAccessible` and `kSecAttrAccessControl`.
+/// An item's accessibility and requirements, which come from `kSecAttrAccessible` and `kSecAttrAccessControl`.
 package struct Protection: Hashable, Sendable {
   /// The accessibility.
   package let accessible: AccessibilityClass
@@ -15,10 +15,10 @@ package struct Protection: Hashable, Sendable {
     self.control = control
   }
 
-  /// Takes the part that the vault can keep.
+  /// Reads an access control, and keeps the part that the vault can enforce.
   ///
-  /// Flags may be valid and yet of no use for a password here. `or` and `and` without a condition combine nothing and are
-  /// left out; so is a watch beside another condition with `or`, as that other one is enough.
+  /// Some valid flags have no use for a password on Linux. `or` and `and` without a condition combine nothing, so they are left
+  /// out. A watch with `or` and another condition is left out too, because the other condition is enough.
   ///
   /// - Throws: `errSecParam` for ``SecAccessControlCreateFlags/privateKeyUsage``; `errSecUnimplemented` if a watch is required.
   init(_ object: SecAccessControl) throws(ItemFailure) {

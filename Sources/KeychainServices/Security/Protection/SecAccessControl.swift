@@ -1,9 +1,9 @@
 public import Foundation
 package import LatchkeyItemProtection
 
-/// When an item can be read, and its requirements for each read: the value of ``kSecAttrAccessControl``.
+/// Says when an item can be read, and what each read requires. It is the value of ``kSecAttrAccessControl``.
 ///
-/// Made by ``SecAccessControlCreateWithFlags(_:_:_:_:)``; it does not change. Two with the same meaning are equal.
+/// ``SecAccessControlCreateWithFlags(_:_:_:_:)`` makes it, and it never changes. Two objects with the same meaning are equal.
 public final class SecAccessControl: NSObject, Sendable {
   /// The accessibility.
   package let accessible: AccessibilityClass
@@ -15,13 +15,13 @@ public final class SecAccessControl: NSObject, Sendable {
     self.flags = flags
   }
 
-  /// Whether another one means the same.
+  /// Whether another object has the same meaning.
   override public func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? SecAccessControl else { return false }
     return other.accessible == accessible && other.flags == flags
   }
 
-  /// Equal objects have equal hashes.
+  /// A hash of the meaning, so that equal objects have equal hashes.
   override public var hash: Int {
     var hasher = Hasher()
     hasher.combine(accessible)
@@ -38,16 +38,16 @@ public final class SecAccessControl: NSObject, Sendable {
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Makes the value of ``kSecAttrAccessControl``.
 ///
-/// The rules are Apple's: ``SecAccessControlCreateFlags/or`` and ``SecAccessControlCreateFlags/and`` exclude each other, as
-/// do the two kinds of biometry, and ``SecAccessControlCreateFlags/userPresence`` goes only with a passphrase and with
-/// private keys. On Linux, bits without a meaning break a rule too, so that nobody believes that they protect something.
+/// The rules are Apple's: ``SecAccessControlCreateFlags/or`` and ``SecAccessControlCreateFlags/and`` exclude each other, and so do
+/// the two kinds of biometry. ``SecAccessControlCreateFlags/userPresence`` can be combined only with a passphrase and with the flag
+/// for private keys. On Linux, bits without a meaning also break a rule, so that nobody believes that they protect something.
 ///
 /// - Parameters:
 ///   - allocator: Nil.
 ///   - protection: One of the `kSecAttrAccessible…` values.
 ///   - flags: The requirements.
-///   - error: Where an error goes: of the domain `NSOSStatusErrorDomain`, code `errSecParam`.
-/// - Returns: Nil, with an error, for any other protection or flags that do not go together.
+///   - error: The place for an error, which has the domain `NSOSStatusErrorDomain` and the code `errSecParam`.
+/// - Returns: The access control. Nil, with an error, for any other protection or for flags that contradict each other.
 public func SecAccessControlCreateWithFlags(
   _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
