@@ -1,22 +1,25 @@
 // latchkey-kwallet: KWallet's interface in front of the vault.
 //
-// KDE's programs call `org.kde.KWallet`. This program answers instead of KWallet. It turns each call into calls to the vault, as
-// any client makes them. The bus starts it when a program first calls KWallet. `KWalletService` has the methods, `WalletStore` the
-// layout of wallets in the vault, and `VaultLink` the connection.
+// KDE's programs call `org.kde.KWallet`. This program answers instead of KWallet. It turns each
+// call into calls to the vault, as any client makes them. The bus starts it when a program first
+// calls KWallet. `KWalletService` has the methods, `WalletStore` the layout of wallets in the
+// vault, and `VaultLink` the connection.
 //
 //     wallet -> collection        entry -> item with the schema org.qt.keychain
 //
-// KDE's own proxy to the Secret Service has the same layout, so a later version of KDE finds the entries too. `OpenWallets` counts
-// who opened which wallet, `WalletOpenings` has the programs that wait for a prompt, and `Jobs` keeps calls to the vault out of a
-// bus's handlers. `WalletSettings` reads the settings of kwalletrc that this program obeys.
+// KDE's own proxy to the Secret Service has the same layout, so a later version of KDE finds the
+// entries too. `OpenWallets` counts who opened which wallet, `WalletOpenings` has the programs that
+// wait for a prompt, and `Jobs` keeps calls to the vault out of a bus's handlers. `WalletSettings`
+// reads the settings of kwalletrc that this program obeys.
 //
-// The program promises that all data are in the vault: it has no key of its own, and no file but a mark that the notice was shown.
-// An entry keeps its exact bytes, whatever its type is. When a program ends, its wallets close. A call that needs the person waits
-// for the vault's own prompt, and programs that want the same wallet wait for the same prompt.
+// The program promises that all data are in the vault: it has no key of its own, and no file but a
+// mark that the notice was shown. An entry keeps its exact bytes, whatever its type is. When a
+// program ends, its wallets close. A call that needs the person waits for the vault's own prompt,
+// and programs that want the same wallet wait for the same prompt.
 //
-// It does not itself ask the person anything. Like KWallet, it does not separate the programs of one user. It keeps none of
-// KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` reads them, and `FormerWalletsNotice` says so
-// once.
+// It does not itself ask the person anything. Like KWallet, it does not separate the programs of
+// one user. It keeps none of KWallet's access lists. It does not read KWallet's files. `latchkey
+// import kwallet` reads them, and `FormerWalletsNotice` says so once.
 
 import Glibc
 import LatchkeyGcrypt

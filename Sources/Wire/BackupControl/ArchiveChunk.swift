@@ -1,18 +1,18 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// The next bytes of a backup. Without its passphrase they are not secret.
+/// The next bytes of a backup. They reveal nothing without the backup's passphrase.
 package struct ArchiveChunk: ControlFields, Equatable, Sendable {
   /// The next part of the file.
   package let bytes: [UInt8]
-  /// Whether nothing follows.
+  /// Whether this is the last chunk.
   package let isLast: Bool
-  /// How many items were looked at.
+  /// The number of items that the backup has handled.
   package let done: UInt64
-  /// How many items there are, about.
+  /// About how many items there are.
   package let total: UInt64
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(bytes: [UInt8], isLast: Bool, done: UInt64, total: UInt64) {
     self.bytes = bytes
     self.isLast = isLast

@@ -6,13 +6,13 @@ import LatchkeyReasons
 
 /// A part of a report: all its numbers, and as many of its lines as a packet has room for.
 package struct ArchivePage: ControlFields, Equatable, Sendable {
-  /// The numbers, and these lines.
+  /// The report's numbers, and the lines of this page.
   package let report: ArchiveReport
-  /// Whether there are more lines.
+  /// Whether more lines follow.
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// How many lines fit, however long their texts are.
+  /// So many lines fit into a packet, however long their texts are.
   private static let lineLimit = 40
 
   /// The lines of `report` after the first `offset`.

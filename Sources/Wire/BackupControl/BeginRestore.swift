@@ -2,21 +2,21 @@ import LatchkeyBackup
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins a restore on this connection, and the restore ends with it. The answer is the number of the prompt for the
+/// Begins a restore on this connection. The restore ends with the connection. The answer is the number of the prompt for the
 /// passphrase.
 package struct BeginRestore: ControlMessage, Equatable {
   package typealias Answer = UInt64
   package static let operation: UInt8 = 12
   package static let answerOperation = BeginBackup.operation
 
-  /// The first bytes of the file, as they are.
+  /// The first bytes of the file, unchanged.
   package let header: [UInt8]
-  /// Whether an item replaces one with the same attributes and another secret.
+  /// Whether an item of the backup replaces an item that has the same attributes but another secret.
   package let takesTheirs: Bool
-  /// Whether nothing is written.
+  /// Whether this is a rehearsal that writes nothing.
   package let isDry: Bool
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(header: [UInt8], takesTheirs: Bool, isDry: Bool) {
     self.header = header
     self.takesTheirs = takesTheirs

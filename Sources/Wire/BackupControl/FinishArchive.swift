@@ -1,7 +1,8 @@
 import LatchkeyBackup
 import LatchkeyControl
 
-/// Ends a backup or a restore, which writes what it restores, and asks what became of everything. Further ones ask for the other pages.
+/// Ends a backup or a restore, and asks for the first page of its report. A restore writes its items now. Further messages of this
+/// type ask for the other pages.
 package struct FinishArchive: PageMessage {
   package typealias Answer = ArchivePage
   package static let operation: UInt8 = 15
@@ -11,12 +12,12 @@ package struct FinishArchive: PageMessage {
 }
 
 extension ControlClient {
-  /// Ends the backup or restore: a restore is written then. Its report.
+  /// Ends the backup or restore, and returns its report. A restore writes its items now.
   package borrowing func finishArchive(until deadline: Int) throws(ControlError) -> ArchiveReport {
     try report(until: deadline) { FinishArchive(after: $0) }
   }
 
-  /// Every page of a report; `page` asks for the lines behind so many.
+  /// Collects all pages of a report. `page` makes the message that asks for the lines after a number of lines.
   package borrowing func report<Message: ControlMessage>(
     until deadline: Int, _ page: (UInt64) -> Message
   ) throws(ControlError) -> ArchiveReport where Message.Answer == ArchivePage {

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Hands over the next chunk of the backup that this connection restores. The answer says whether it was the last one.
+/// Hands over the next chunk of the backup that this connection restores. The answer says whether it was the last chunk.
 package struct GiveChunk: ControlMessage {
   package typealias Answer = Bool
   package static let operation: UInt8 = 14

@@ -58,9 +58,9 @@ public enum DevicePacket {
   }
 }
 
-/// A peer's request to the device key service. The kernel, and never the packet, says whose keys the request is about.
+/// A peer's request to the device key service. The kernel, and never the packet, tells the peer's user.
 public enum DeviceRequest: ~Copyable {
-  /// The identity of the device for this peer.
+  /// Return the identity of the device for this peer.
   case identity
   /// Wrap a share.
   case wrap(Key, DeviceShareKind, context: [UInt8])
@@ -68,31 +68,31 @@ public enum DeviceRequest: ~Copyable {
   case unwrap([UInt8], DeviceShareKind, context: [UInt8])
   /// Erase the erasable secret of a user.
   case eraseErasable(uid_t)
-  /// Keep the device secret elsewhere.
+  /// Move the device secret to another place.
   case move(DeviceKeyBackend)
-  /// Erase everything that is kept of a user.
+  /// Erase everything that the service keeps for a user.
   case forget(uid_t)
   /// Remember the generations of a vault's files.
   case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
-  /// From now on this connection serves a user's login, and nothing else.
+  /// From now on this connection serves only a login of a user.
   case session(uid_t)
-  /// Hold a covering key of this peer's user, and let a finger release it, sealed to the public key. From now on this connection
-  /// is its holder.
+  /// Hold a covering key of this peer's user. When a finger releases it, send it encrypted to the public key. From now on this
+  /// connection is the key's holder.
   case hold(Key, publicKey: [UInt8], isMemoryAllowed: Bool)
   /// Erase the covering key that this connection holds.
   case drop
-  /// Is a covering key of a user held?
+  /// Say whether the service holds a covering key of a user.
   case held(uid_t)
   /// Verify a finger of a user, and then give that user's covering key to its holder.
   case verify(uid_t)
-  /// Verify a finger of this holder's user, and then give the covering key to this holder. The answers have the number.
+  /// Verify a finger of this holder's user, and then give the covering key to this holder. The answers have this number.
   case touch(UInt32)
-  /// Give up the verification of that number.
+  /// End the verification with this number.
   case leave(UInt32)
   /// A request that this version does not know.
   case malformed
 
-  /// Reads a packet, strictly.
+  /// Reads a packet. Any deviation makes it malformed.
   public init(decoding packet: RawSpan) {
     self = (try? DeviceRequest.read(packet)) ?? .malformed
   }
@@ -104,7 +104,7 @@ public enum DeviceRequest: ~Copyable {
       let operation = DevicePacket.Operation(rawValue: try input.number())
     else { return .malformed }
     func ends(_ size: Int) -> Bool { packet.byteCount == size }
-    /// The only field: a user, or the number of a touch.
+    /// Reads a request whose only field is a user or the number of a touch.
     func numbered(_ request: (UInt32) -> DeviceRequest) throws -> DeviceRequest {
       let number: UInt32 = try input.number()
       return ends(6) ? request(number) : .malformed
@@ -151,7 +151,7 @@ public enum DeviceRequest: ~Copyable {
   }
 }
 
-/// Packets as their senders make them. They are in locked memory, because some carry a secret.
+/// Makes request packets for senders. They are in locked memory, because some carry a secret.
 extension DevicePacket {
   static func begin(_ operation: Operation, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
     let packet = [version, operation.rawValue] + fields
@@ -175,7 +175,7 @@ extension DevicePacket {
     return out.bytes
   }
 
-  /// Who is the device?
+  /// Return the device's identity.
   public static func identity() throws(SodiumError) -> SecureBytes { try begin(.identity) }
 
   /// Wrap a share.
@@ -198,18 +198,18 @@ extension DevicePacket {
     try begin(.eraseErasable, number(user))
   }
 
-  /// Keep the device secret elsewhere.
+  /// Move the device secret to another place.
   public static func move(to backend: DeviceKeyBackend) throws(SodiumError) -> SecureBytes {
     try begin(.move, [code(backend)])
   }
 
-  /// Erase everything that is kept of a user.
+  /// Erase everything that the service keeps for a user.
   public static func forget(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.forget, number(user)) }
 
   /// From now on this connection serves a user's login.
   public static func session(of user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.session, number(user)) }
 
-  /// Remember the generations of the files of the vault with that id of 16 bytes.
+  /// Remember the generations of a vault's files. The vault's id has 16 bytes.
   public static func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool
   ) throws(SodiumError) -> SecureBytes {
@@ -224,7 +224,7 @@ extension DevicePacket {
 
 /// The device key service's answers, as packets in locked memory.
 public enum DeviceReply {
-  /// The longest reason, in bytes; longer ones are cut.
+  /// The longest reason, in bytes; longer reasons are cut.
   private static let reasonLimit = 400
 
   static func packet(_ outcome: DevicePacket.Outcome, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
@@ -232,15 +232,15 @@ public enum DeviceReply {
     return try SecureBytes(copying: packet.span.bytes)
   }
 
-  /// The reply to `identity`: 16 bytes, and where the device secret is kept.
+  /// The reply to `identity`: 16 bytes, and the place of the device secret.
   public static func identity(_ identity: [UInt8], _ backend: DeviceKeyBackend) throws(SodiumError) -> SecureBytes {
     try packet(.done, identity + [DevicePacket.code(backend)])
   }
 
-  /// To wrap: 72 bytes.
+  /// The reply to `wrap`: 72 bytes.
   public static func wrapped(_ wrapped: [UInt8]) throws(SodiumError) -> SecureBytes { try packet(.done, wrapped) }
 
-  /// To unwrap.
+  /// The reply to `unwrap`.
   public static func unwrapped(_ share: borrowing Key) throws(SodiumError) -> SecureBytes {
     var packet = try SecureBytes(count: 2 + Key.size)
     packet.write([DevicePacket.version, DevicePacket.Outcome.done.rawValue].span.bytes, at: 0)
@@ -248,7 +248,7 @@ public enum DeviceReply {
     return packet
   }
 
-  /// The reply to `note`: the generations that were remembered before.
+  /// The reply to `note`: the generations that the service remembered before.
   public static func noted(_ before: VaultGenerations?) throws(SodiumError) -> SecureBytes {
     var out = ByteWriter()
     out.number(UInt8(before == nil ? 0 : 1))
@@ -257,10 +257,10 @@ public enum DeviceReply {
     return try packet(.done, out.bytes)
   }
 
-  /// To all others.
+  /// The reply to all other requests.
   public static func done() throws(SodiumError) -> SecureBytes { try packet(.done) }
 
-  /// The device key failed.
+  /// The reply after a failure of the device key.
   public static func failed(_ error: DeviceKeyError) throws(SodiumError) -> SecureBytes {
     switch error {
     case .otherDevice: try packet(.otherDevice)
@@ -268,7 +268,7 @@ public enum DeviceReply {
     }
   }
 
-  /// The peer may not ask that; the reason says why.
+  /// The reply if the peer may not make this request, with the reason.
   public static func refused(_ reason: Reason) throws(SodiumError) -> SecureBytes {
     try packet(.refused, bytes(reason))
   }

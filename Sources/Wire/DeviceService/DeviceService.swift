@@ -8,16 +8,16 @@
 //       let share = try key.unwrap(wrapped, kind, context: vault)
 //     }
 //
-// ``ServiceProbe`` waits in an event loop until the service has started. ``TurnLimit`` bounds all waits
-// of one turn of the loop. ``LoginConnection`` is a connection that root opened for a login of a user
-// who gave no password.
+// ``ServiceProbe`` lets an event loop wait until the service has started. ``TurnLimit`` bounds all
+// waits of one turn of the loop. ``LoginConnection`` is a connection that root opens for the login of a
+// user who gave no password.
 //
-// The module promises that the kernel tells the service which user asks: no packet names a user, except
-// one of root's. A service that is not root's own is not believed. A service that hangs costs a turn of
-// the loop one short wait and not one for each request, and a lock ends the wait. Keys in packets are
-// in locked memory.
+// The module promises that the kernel tells the service which user asks. Only packets of root name a
+// user. The client believes only a service that runs as root. If the service does not answer, a turn of
+// the loop waits once for a short time, and not once for each request. A lock ends the wait. Keys in
+// packets are in locked memory.
 //
-// It does not keep any secret. The store on the disk is DeviceStore's, on the floor Vault. It does not
-// decide whether a vault depends on the service or on a file, which the vault's room Device does. It
-// does not say whether there is a TPM, beyond the word in ``ServiceDeviceKey/backend``.
-// docs/developer/protocols.md has the bytes.
+// It does not keep any secret. The module DeviceStore, on the floor Vault, has the store on the disk.
+// It does not decide whether a vault depends on the service or on a file: the vault's room Device does.
+// About a TPM it tells only the word in ``ServiceDeviceKey/backend``. docs/developer/protocols.md has
+// the bytes.

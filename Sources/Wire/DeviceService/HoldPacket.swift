@@ -4,9 +4,9 @@ import LatchkeyKeybag
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The messages about covering keys, which a finger releases. docs/developer/finger.md has them in tables.
+/// The messages about covering keys, which a finger releases. docs/developer/finger.md has tables of them.
 public enum HoldPacket {
-  /// Whether a covering key of a user is held.
+  /// The state of a user's covering key in the service.
   public enum State: UInt8, Sendable {
     case nothing = 0
     case inTPM = 1
@@ -14,7 +14,7 @@ public enum HoldPacket {
     case verifying = 3
   }
 
-  /// A word about a verification: the next thing for a person to do, or how it ended.
+  /// A word about a verification: the person's next step, or how the verification ended.
   public enum Word: UInt8, Sendable {
     // Steps. Another word follows.
     case place = 1
@@ -27,23 +27,23 @@ public enum HoldPacket {
     case givenUp = 18
     case notHeld = 19
     case noReader = 20
-    // Only to a holder, about its own touch.
+    // Only a holder gets this word, about its own touch.
     case away = 22
   }
 
-  /// The first byte of a packet that brings a covering key to a holder which asked for the touch itself.
+  /// The first byte of a packet with a covering key, if the holder itself asked for the touch.
   static let answered: UInt8 = 21
 
   /// The answer to a question about a user's hold.
   public struct Held: Equatable, Sendable {
-    /// Whether there is a key.
+    /// The state of the key.
     public let state: State
-    /// How many more fingers may fail to match.
+    /// So many further touches may fail to match.
     public let touchesLeft: UInt8
-    /// Why there is none any more; nil if there is one, or if there never was.
+    /// The reason why the key has ended; nil if there is a key, or if there never was one.
     public let end: HoldEnd?
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     public init(_ state: State, touchesLeft: UInt8, end: HoldEnd?) {
       (self.state, self.touchesLeft, self.end) = (state, touchesLeft, end)
     }
@@ -51,12 +51,12 @@ public enum HoldPacket {
 
   /// A packet that comes to a holder without a request.
   public enum News {
-    /// A finger matched: the covering key, sealed to the holder's public key, and when that was: in microseconds since the machine
-    /// started, its sleep included.
+    /// A finger matched. The packet has the covering key, encrypted to the holder's public key, and the moment of the touch, in
+    /// microseconds since the machine started. Time asleep counts.
     case released([UInt8], at: UInt64)
-    /// The same, for the touch of that number, which this holder asked for.
+    /// The same after a touch that this holder asked for under this number.
     case answered([UInt8], at: UInt64, touch: UInt32)
-    /// A word about the touch of that number.
+    /// A word about the touch with this number.
     case touch(Word, UInt32)
     /// The covering key is gone.
     case ended(HoldEnd)
@@ -84,39 +84,39 @@ extension DevicePacket {
   /// Erase the covering key that this connection holds.
   public static func drop() throws(SodiumError) -> SecureBytes { try begin(.drop) }
 
-  /// Is a covering key of that user held?
+  /// Say whether the service holds a covering key of a user.
   public static func held(of user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.held, number(user)) }
 
-  /// Have a finger of that user verified.
+  /// Have a finger of a user verified.
   public static func verify(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.verify, number(user)) }
 
-  /// Have a finger verified for this holder itself. Its answers have the number.
+  /// Have a finger verified for this holder itself. The answers have this number.
   public static func touch(_ touch: UInt32) throws(SodiumError) -> SecureBytes { try begin(.touch, number(touch)) }
 
-  /// Give up the touch of that number.
+  /// End the wait for the touch with this number.
   public static func leave(_ touch: UInt32) throws(SodiumError) -> SecureBytes { try begin(.leave, number(touch)) }
 }
 
 /// The service's packets about covering keys.
 extension DeviceReply {
-  /// To hold: where the key is.
+  /// The reply to `hold`: the place of the key.
   public static func holds(_ state: HoldPacket.State) throws(SodiumError) -> SecureBytes {
     try packet(.done, [state.rawValue])
   }
 
-  /// To held.
+  /// The reply to `held`.
   public static func held(_ held: HoldPacket.Held) throws(SodiumError) -> SecureBytes {
     try packet(.done, [held.state.rawValue, held.touchesLeft, held.end?.rawValue ?? 0])
   }
 
-  /// To verify, several times.
+  /// A reply to `verify`. A verification has several.
   ///
   /// - Parameter end: why no key is held, with ``HoldPacket/Word/notHeld``.
   public static func word(_ word: HoldPacket.Word, _ end: HoldEnd? = nil) throws(SodiumError) -> SecureBytes {
     try packet(.done, [word.rawValue, end?.rawValue ?? 0])
   }
 
-  /// To a holder, without a request, or about its own touch.
+  /// A packet to a holder that answers no request, or that is about the holder's own touch.
   public static func news(_ news: HoldPacket.News) throws(SodiumError) -> SecureBytes {
     var out = ByteWriter()
     switch news {
@@ -138,16 +138,16 @@ extension DeviceReply {
   }
 }
 
-/// The same packets as their receivers read them.
+/// Reads these packets, for receivers.
 extension HoldPacket {
-  /// The fields of a packet whose outcome is done; nil for another one.
+  /// The fields of a packet whose outcome is done; nil for a packet with another outcome.
   private static func fields(_ packet: RawSpan) -> [UInt8]? {
     let bytes = packet.withUnsafeBytes { Array($0) }
     guard bytes.starts(with: [DevicePacket.version, DevicePacket.Outcome.done.rawValue]) else { return nil }
     return Array(bytes.dropFirst(2))
   }
 
-  /// Reads the answer to hold: where the key is, or the reason of a refusal; nil for a malformed one.
+  /// Reads the answer to `hold`: the place of the key, or the reason of a refusal. Nil if the answer is malformed.
   public static func holds(_ packet: RawSpan) -> Result<State, DeviceKeyError>? {
     if let fields = fields(packet) {
       guard fields.count == 1, let state = State(rawValue: fields[0]), state == .inTPM || state == .inMemory else {
@@ -162,19 +162,19 @@ extension HoldPacket {
     return .failure(.unavailable(Reason(decoding: &input) ?? .device(.unexplained)))
   }
 
-  /// Reads the answer to held; nil for a malformed one.
+  /// Reads the answer to `held`; nil if it is malformed.
   public static func held(_ packet: RawSpan) -> Held? {
     guard let fields = fields(packet), fields.count == 3, let state = State(rawValue: fields[0]) else { return nil }
     return Held(state, touchesLeft: fields[1], end: HoldEnd(rawValue: fields[2]))
   }
 
-  /// Reads a word about a verification; nil for a malformed one.
+  /// Reads a word about a verification; nil if it is malformed.
   public static func word(_ packet: RawSpan) -> (word: Word, end: HoldEnd?)? {
     guard let fields = fields(packet), fields.count == 2, let word = Word(rawValue: fields[0]) else { return nil }
     return (word, HoldEnd(rawValue: fields[1]))
   }
 
-  /// Reads what came to a holder; nil for a malformed packet.
+  /// Reads a packet that came to a holder; nil if it is malformed.
   public static func news(_ packet: RawSpan) -> News? {
     guard let fields = fields(packet) else { return nil }
     if fields.count == 1 + MemoryLayout<UInt64>.size + sealedSize, fields[0] == Word.matched.rawValue {

@@ -5,28 +5,28 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The device key of the system service `latchkey-deviced`: the client's end of its socket. The kernel tells the service which
-/// user asks.
+/// The device key of the system service `latchkey-deviced`: the client's end of the service's socket. The kernel tells the service
+/// which user asks.
 ///
-/// Each request is a connection of its own, as the service ends when it is idle. No request takes longer than ``timeout``, and
-/// all requests of one turn of an event loop together take no longer than its ``TurnLimit``.
+/// Each request makes a new connection, because an idle service ends. No request takes longer than ``timeout``, and all requests in
+/// one turn of an event loop together take no longer than its ``TurnLimit``.
 public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
-  /// Where the service listens.
+  /// The path of the service's socket.
   public static let path = "/run/latchkey/device.sock"
-  /// How long an answer may take, in milliseconds.
+  /// The longest wait for an answer, in milliseconds.
   public static let timeout = 2000
 
   private let path: String
   private let limit: TurnLimit?
-  /// The identity that the service gave.
+  /// The identity that the service returned.
   public let identity: [UInt8]
   /// The place where the service keeps its secret.
   public let backend: DeviceKeyBackend
 
   /// Asks the service at `path` for its identity.
   ///
-  /// - Parameter limit: how long the caller's event loop waits for it.
-  /// - Returns: nil if there is no service at all.
+  /// - Parameter limit: how long the caller's event loop may wait for the service.
+  /// - Returns: nil if the service is not installed.
   public static func find(at path: String, within limit: TurnLimit? = nil) throws(DeviceKeyError) -> ServiceDeviceKey? {
     guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
     return try ServiceDeviceKey(path: path, limit: limit)
@@ -69,7 +69,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   /// Unwraps a share of ``wrap(_:_:context:)`` for this user on this device.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
-    // The service accepts no other size, and drops a client that sends one.
+    // The service accepts no other size, and disconnects a client that sends another one.
     guard wrapped.count == DevicePacket.wrappedSize, context.count <= DevicePacket.contextLimit else {
       throw .otherDevice
     }
@@ -91,14 +91,14 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     guard answer.count == 0 else { throw ServiceDeviceKey.strange }
   }
 
-  /// The service remembers this user's vaults.
+  /// The service itself remembers the generations of this user's vaults.
   public var memory: (any GenerationMemory)? { self }
 
   /// Has the service remember the generations of this user's vault.
   public func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
   ) throws(DeviceKeyError) -> VaultGenerations? {
-    // A service that was removed remembers nothing. That is not a failure of the device key.
+    // If the service was removed, it remembers nothing. This is not a failure of the device key.
     guard access(path, F_OK) == 0 || errno != ENOENT else { throw .otherDevice }
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
       try DevicePacket.note(generations, of: vault, isBeginning: isBeginning)
@@ -111,19 +111,19 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     return isKnown == 1 ? VaultGenerations(keybag: keybag, database: database) : nil
   }
 
-  /// A command, whose answer says only whether it was done.
+  /// A command. Its answer only says whether the service has done it.
   public enum Command: Sendable {
     /// Erase the erasable secret of a user.
     case eraseErasable(uid_t)
     /// Move the device secret to another place.
     case move(DeviceKeyBackend)
-    /// Erase everything that is kept of a user.
+    /// Erase everything that the service keeps for a user.
     case forget(uid_t)
   }
 
   /// Sends a command to the service at `path`.
   ///
-  /// - Parameter timeout: how long that may take, in milliseconds.
+  /// - Parameter timeout: the longest wait for the answer, in milliseconds.
   public static func run(_ command: Command, at path: String, timeout: Int) throws(DeviceKeyError) {
     let packet = try packet { () throws(SodiumError) in
       switch command {
@@ -136,7 +136,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     guard answer.count == 0 else { throw strange }
   }
 
-  /// The fields of the answer.
+  /// Sends a packet, and returns the fields of the answer.
   private static func ask(
     _ packet: borrowing SecureBytes, at path: String, timeout: Int, _ limit: TurnLimit?
   ) throws(DeviceKeyError) -> SecureBytes {
@@ -161,8 +161,8 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     while true {
       let socket = try connect(to: path, until: deadline)
       if let answer = try ask(packet, on: socket, until: deadline) { return answer }
-      // The service dropped the connection unread, because there were too many. The service did nothing, and may have a place in
-      // a moment.
+      // The service closed the connection before it read the packet, because it had too many connections. So it did nothing, and
+      // may have room in a moment.
       usleep(10_000)
     }
   }
@@ -171,7 +171,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   static func connect(to path: String, until deadline: Deadline) throws(DeviceKeyError) -> LocalSocket {
     do throws(PosixError) {
       let socket = try LocalSocket.connect(to: path, until: deadline)
-      // A socket of somebody else's would receive the shares.
+      // Another user's program at this socket would receive the shares, so its user is checked.
       let listener = try socket.peer().uid
       guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
       return socket
@@ -181,12 +181,12 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   private static func failure(_ error: PosixError) -> DeviceKeyError {
     switch error.code {
     case ETIMEDOUT: silent
-    case ECANCELED: .brokenOff  // says nothing of the service
+    case ECANCELED: .brokenOff  // This says nothing about the service.
     default: .unavailable(.verbatim(error.description))
     }
   }
 
-  /// The fields of the answer on a connection; nil if the service dropped the connection before it read the packet.
+  /// The fields of the answer on a connection; nil if the service closed the connection before it read the packet.
   static func ask(
     _ packet: borrowing SecureBytes, on socket: borrowing LocalSocket, until deadline: Deadline
   ) throws(DeviceKeyError) -> SecureBytes? {
@@ -196,7 +196,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     }
     let size: Int
     do throws(PosixError) { size = try exchange(packet, &answer, on: socket, until: deadline) } catch {
-      // The kernel gives the latter error only if the packet was still unread.
+      // The kernel returns ECONNRESET only if the service has not read the packet.
       guard error.code == EPIPE || error.code == ECONNRESET else { throw failure(error) }
       return nil
     }

@@ -3,17 +3,17 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A request that the service answers as soon as it has started and opened its secret. The request has no other effect. A
-/// program with an event loop waits there for the answer, and sends other requests once they are known to be quick.
+/// A request that the service answers as soon as it has started and opened its secret. The request has no other effect. A program
+/// waits for the answer in its event loop. After the answer it knows that other requests will be quick, and sends them.
 public struct ServiceProbe: ~Copyable {
   private let socket: LocalSocket
 
-  /// Sends the request to the service at `path`. Waits for nothing.
+  /// Sends the request to the service at `path`. Does not wait.
   ///
-  /// - Throws: ``PosixError`` with `EAGAIN` if too many others wait to be let in.
+  /// - Throws: ``PosixError`` with `EAGAIN` if too many connections wait for the service.
   public init(at path: String) throws(PosixError) {
     let connected = try LocalSocket.connect(to: path)
-    // No share was ever wrapped with this context, and the service makes nothing for it.
+    // No share has this context, so the service only refuses the request.
     let nothing = [UInt8](repeating: 0, count: DevicePacket.wrappedSize)
     let packet: SecureBytes
     do throws(SodiumError) { packet = try DevicePacket.unwrap(nothing, .bound, context: []) } catch {
@@ -26,6 +26,6 @@ public struct ServiceProbe: ~Copyable {
   /// The socket, for an event loop.
   public var number: Int32 { socket.number }
 
-  /// Whether the service answered; false if it dropped the connection.
+  /// Whether the service answered; false if it closed the connection.
   public borrowing func isAnswered() -> Bool { ((try? socket.pendingSize()) ?? 0) > 0 }
 }

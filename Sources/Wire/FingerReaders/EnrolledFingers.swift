@@ -1,25 +1,25 @@
 import LatchkeyReasons
 import LatchkeySystemd
 
-/// The enrolled fingers of this user, as fprintd reports them over the system bus. Only root may own its name there.
+/// The enrolled fingers of this user, as fprintd reports them over the system bus. Only root may own fprintd's name there.
 ///
-/// Fingers are known by name ("right-index-finger"). fprintd tells nobody which print belongs to a name.
+/// Fingers are known by name ("right-index-finger"). fprintd does not tell which print belongs to a name.
 public final class EnrolledFingers {
-  /// A reader, and the fingers that it would accept.
+  /// A reader, and the fingers that it accepts.
   public struct Reader: Equatable, Sendable {
     /// The reader's name.
     public let name: String
-    /// The names of its fingers, in fprintd's order.
+    /// The names of the fingers, in fprintd's order.
     public let fingers: [String]
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     public init(name: String, fingers: [String]) {
       self.name = name
       self.fingers = fingers
     }
   }
 
-  /// Why the fingers are unknown. None of these cases means that there are no fingers.
+  /// The reason why the fingers are unknown. None of these cases means that there are no fingers.
   public enum Unknown: Error, Equatable, Sendable {
     /// There is no fprintd, or no system bus at all.
     case noService
@@ -27,13 +27,13 @@ public final class EnrolledFingers {
     case noReader
     /// fprintd did not answer in time.
     case silent
-    /// fprintd answered with another error, of this name, or with an unexpected answer.
+    /// fprintd answered with another error, which has this name, or with an unexpected answer.
     case refused(String)
-    /// There are more readers than are asked.
+    /// There are more readers than this asks.
     case manyReaders
   }
 
-  /// How long one answer may take, fprintd's start included.
+  /// How long one answer may take, including fprintd's start.
   public static let timeout = Duration.seconds(5)
 
   private let loop: EventLoop
@@ -41,34 +41,34 @@ public final class EnrolledFingers {
   private let timeout: Duration
   private var rounds: [ObjectIdentifier: FingerRound] = [:]
 
-  /// Asks on the bus at `address`.
+  /// Makes an object that asks on the bus at `address`.
   public init(loop: EventLoop, address: Bus.Address = .system, timeout: Duration = EnrolledFingers.timeout) {
     self.loop = loop
     self.address = address
     self.timeout = timeout
   }
 
-  /// Asks anew. `answer` is called once, never before this returns, and after the timeout at the latest. It is not called if
-  /// this object is gone before. It gets every present reader; pam_fprintd chooses among the same readers.
+  /// Asks fprintd. This calls `answer` once, after this function has returned and at the latest after the timeout. It does not call
+  /// `answer` if this object is freed before. `answer` gets all present readers. pam_fprintd chooses among the same readers.
   public func ask(_ answer: @escaping (Result<[Reader], Unknown>) -> Void) {
     let round = FingerRound()
     let id = ObjectIdentifier(round)
     rounds[id] = round
     round.start(loop, address, timeout) { [weak self] result in
-      // The round calls this itself.
+      // The round itself calls this, so it must stay alive until the end of the call.
       withExtendedLifetime(self?.rounds.removeValue(forKey: id)) { answer(result) }
     }
   }
 }
 
-/// One question to fprintd, on a connection of its own, because an old connection could lead to a bus that is gone.
+/// One question to fprintd. It makes its own connection, because an old connection could lead to a bus that is gone.
 private final class FingerRound {
   private typealias Outcome = Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>
 
   private static let service = "net.reactivated.Fprint"
   private static let manager = (path: "/net/reactivated/Fprint/Manager", interface: service + ".Manager")
   private static let device = service + ".Device"
-  /// No machine has more readers.
+  /// The most readers that are asked. No machine has more.
   private static let readerLimit = 16
 
   private var bus: Bus?
@@ -91,7 +91,7 @@ private final class FingerRound {
       try bus.onDisconnect { [weak self] in self?.end(.failure(.noService)) }
       try call(Self.manager.path, Self.manager.interface, "GetDevices") { [weak self] reply in self?.listed(reply) }
     } catch {
-      // Called only after the caller has returned.
+      // The timer makes the answer come after this function has returned.
       timer = try? loop.addTimer(after: .zero) { [weak self] in self?.end(.failure(.noService)) }
     }
   }
@@ -121,9 +121,9 @@ private final class FingerRound {
             round.names[number] = try message.readVariant(.text)
           }
         }
-        // An empty name stands for the caller.
+        // An empty name means the caller's user.
         try call(path, Self.device, "ListEnrolledFingers", [""]) { [weak self] reply in
-          // This error alone is an answer: there are no fingers.
+          // This is the only error that is an answer: the user has no fingers.
           if case .failure(let error) = reply, error.name == Self.service + ".Error.NoEnrolledPrints" {
             self?.fingers[number] = []
             self?.complete(paths.count)
@@ -167,7 +167,7 @@ private final class FingerRound {
 }
 
 extension EnrolledFingers.Unknown {
-  /// Why nothing is known of the fingers.
+  /// The reason why the fingers are unknown.
   public var reason: Reason {
     switch self {
     case .noService: .finger(.noService)

@@ -1,29 +1,30 @@
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// One verification of a user's finger, by fprintd. It claims a reader, waits for a match, and gives the reader up again.
+/// One verification of a user's finger, by fprintd. It claims a reader, waits for a match, and then releases the reader.
 ///
-/// Nothing but the signal of the process that the reader was claimed at counts. The signal's sender is compared by its unique name,
-/// because everybody on the system bus may send a signal of fprintd's form to this connection.
+/// Only a signal of the process that granted the reader counts. Every program on the system bus may send this connection a signal
+/// in fprintd's form. So this type compares the unique name of the signal's sender.
 public final class FingerVerification {
-  /// The next thing for a person to do.
+  /// The next step of the person.
   public enum Step: Equatable, Sendable {
     /// Touch the reader, or swipe over it.
     case place(isSwipe: Bool)
-    /// The reader saw too little: the same once more. It has the reason in fprintd's words, such as `verify-swipe-too-short`.
+    /// The reader saw too little, so the person must do the same once more. The value has the reason in fprintd's words, such as
+    /// `verify-swipe-too-short`.
     case again(String)
     /// The finger is not enrolled.
     case noMatch
   }
 
-  /// How it ended.
+  /// How the verification ended.
   public enum Outcome: Equatable, Sendable {
-    /// An enrolled finger of that user touched the reader at this moment of CLOCK_BOOTTIME, in microseconds. The reader is given
-    /// up after it, which can take a while: a lock meanwhile came after the touch.
+    /// An enrolled finger of that user touched the reader at this moment of CLOCK_BOOTTIME, in microseconds. Releasing the reader
+    /// afterwards can take a while. A lock in this time came after the touch.
     case matched(at: UInt64)
     /// All tries were used up.
     case refused
-    /// Nobody touched the reader in time, or the caller wants it no more.
+    /// Nobody touched the reader in time, or the caller cancelled.
     case givenUp
     /// The user has no enrolled finger.
     case noFingers
@@ -33,37 +34,37 @@ public final class FingerVerification {
     case unavailable(EnrolledFingers.Unknown)
   }
 
-  /// Where it is. Each case but the last waits for one thing.
+  /// The step of the verification. Most cases wait for something.
   private enum State {
     case idle
-    /// For the readers of this machine.
+    /// Waits for the list of readers.
     case listing
-    /// For the enrolled fingers of one reader after the other.
+    /// Waits for the enrolled fingers of one reader after the other.
     case choosing(Chosen?, rest: [String])
-    /// For the match rule, then for the reader.
+    /// Waits for the bus's match rule, and then for the reader.
     case claiming(Chosen)
-    /// For fprintd to begin.
+    /// Waits until fprintd begins.
     case starting(Chosen)
-    /// For a touch.
+    /// Waits for a touch.
     case verifying(Chosen)
-    /// For fprintd to end one try, before the next try.
+    /// Waits until fprintd has ended one try, before the next try.
     case stopping(Chosen)
-    /// For fprintd to take the reader back.
+    /// Waits until fprintd has taken the reader back.
     case releasing(Outcome)
     case ended
   }
 
-  /// A reader, and how many fingers of the user it would accept.
+  /// A reader, and the number of the user's fingers that it accepts.
   private struct Chosen {
     let path: String
     let fingers: Int
   }
 
-  /// How long a person has, as with pam_fprintd.
+  /// The person's time for a touch, as with pam_fprintd.
   public static let timeLimit = Duration.seconds(30)
-  /// How long fprintd may take for one answer, its start included.
+  /// How long fprintd may take for one answer, including its start.
   private static let answerLimit = Duration.seconds(5)
-  /// How long fprintd may take to give the reader up.
+  /// How long fprintd may take to release the reader.
   private static let releaseLimit = Duration.seconds(2)
   private static let readerLimit = 16
   private static let service = "net.reactivated.Fprint"
@@ -76,7 +77,7 @@ public final class FingerVerification {
   private var triesLeft: Int
   private var state = State.idle
   private var bus: Bus?
-  /// fprintd's unique name, once it answered.
+  /// fprintd's unique name, after its first answer.
   private var owner: String?
   private var match: BusSlot?
   private var timer: EventSource?
@@ -84,8 +85,8 @@ public final class FingerVerification {
   private var ended: ((Outcome) -> Void)?
 
   /// - Parameters:
-  ///   - user: the name of the user whose fingers count. Only root may name another one than itself.
-  ///   - tries: how many fingers that do not match are taken.
+  ///   - user: the name of the user whose fingers count. Only root may name another user.
+  ///   - tries: the verification ends after so many fingers that do not match.
   public init(
     of user: String, tries: Int, loop: EventLoop, address: Bus.Address = .system,
     timeLimit: Duration = FingerVerification.timeLimit
@@ -97,8 +98,9 @@ public final class FingerVerification {
     triesLeft = tries
   }
 
-  /// Begins. `ended` is called once, never before this returns, and after the reader was given up. It is not called if this
-  /// object is gone before: then fprintd sees that the connection ended, and takes the reader back.
+  /// Begins the verification. This calls `ended` once, after this function has returned and after fprintd has the reader back. It
+  /// does not call `ended` if this object is freed before. Then fprintd notices the end of the connection, and takes the reader
+  /// back.
   public func start(tell: @escaping (Step) -> Void, ended: @escaping (Outcome) -> Void) {
     guard case .idle = state else { return }
     (self.tell, self.ended) = (tell, ended)
@@ -112,15 +114,15 @@ public final class FingerVerification {
         [weak self] message throws(BusError) in try self?.listed(message)
       }
     } catch {
-      // Called only after the caller has returned.
+      // The timer makes the call come after this function has returned.
       timer = try? loop.addTimer(after: .zero) { [weak self] in self?.finish(.unavailable(.noService)) }
     }
   }
 
-  /// Gives up. `ended` is still called.
+  /// Cancels the verification. `ended` is still called.
   public func cancel() { end(.givenUp) }
 
-  /// Calls fprintd. An error, or an answer of another form, ends the verification.
+  /// Calls fprintd. An error or an invalid answer ends the verification.
   private func call(
     _ destination: String?, _ path: String, _ interface: String, _ member: String, _ argument: String? = nil,
     then: @escaping (Message) throws(BusError) -> Void
@@ -144,7 +146,7 @@ public final class FingerVerification {
     try choose(nil, rest: paths)
   }
 
-  /// Asks the next reader for its fingers. The reader with the most is claimed.
+  /// Asks the next reader for its fingers. At the end this claims the reader with the most fingers.
   private func choose(_ chosen: Chosen?, rest: [String]) throws(BusError) {
     guard let path = rest.first else {
       guard let chosen else { return end(.noFingers) }
@@ -201,7 +203,7 @@ public final class FingerVerification {
     }
   }
 
-  /// Tells the person what to do, by the kind of the reader.
+  /// Tells the person what to do, which depends on the kind of the reader.
   private func began(_ message: Message) throws(BusError) {
     guard case .verifying = state else { return }
     var isSwipe = false
@@ -226,7 +228,7 @@ public final class FingerVerification {
     case "verify-unknown-error": return end(.unavailable(.refused(word)))
     default: tell?(.again(word))
     }
-    // The caller may have given up meanwhile.
+    // The caller may have cancelled meanwhile.
     guard isDone, case .verifying = state else { return }
     state = .stopping(chosen)
     try call(owner, chosen.path, Self.device, "VerifyStop") { [weak self] _ throws(BusError) in
@@ -247,7 +249,7 @@ public final class FingerVerification {
     }
   }
 
-  /// Gives the reader up, and tells how it ended.
+  /// Releases the reader, and then reports the outcome.
   private func end(_ outcome: Outcome) {
     let chosen: Chosen
     var isVerifying = false
@@ -259,7 +261,7 @@ public final class FingerVerification {
     }
     state = .releasing(outcome)
     match = nil
-    // Where fprintd does not answer, the end of the connection does the same.
+    // If fprintd does not answer, the end of the connection releases the reader too.
     timer = try? loop.addTimer(after: Self.releaseLimit) { [weak self] in self?.finish(outcome) }
     guard let bus, let owner else { return finish(outcome) }
     do throws(BusError) {
@@ -275,7 +277,7 @@ public final class FingerVerification {
   private func finish(_ outcome: Outcome) {
     guard let ended else { return }
     var told = outcome
-    // fprintd may go while it takes the reader back, which changes nothing.
+    // If fprintd ends while it takes the reader back, the outcome stays the same.
     if case .releasing(let decided) = state { told = decided }
     state = .ended
     (self.ended, tell, timer, match) = (nil, nil, nil, nil)

@@ -3,14 +3,14 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// latchkey-derive, started by this program for one request. Only that program works with the root key.
+/// Starts latchkey-derive for one request. Only latchkey-derive works with the root key.
 public struct DeriveProgram {
   private let path: String
   private let account: Account
-  /// The home folder with the vault; empty for the account's.
+  /// The home folder with the vault; empty for the account's home folder.
   private let home: String
   private let runtime: String
-  /// The socket of the device key service; empty for the usual one.
+  /// The socket of the device key service; empty for the usual socket.
   private let device: String
 
   /// The program at a path, and the user and the folders that its requests name.
@@ -19,18 +19,18 @@ public struct DeriveProgram {
     (self.runtime, self.device) = (runtime, device)
   }
 
-  /// The installed program, relative to a program in `folder`, or the one that was built beside that; nil without one.
+  /// Finds the installed program, relative to a program in `folder`, or the program that was built beside it; nil if there is none.
   public static func find(beside folder: String) -> String? {
     [folder + "/../libexec/latchkey-derive", folder + "/latchkey-derive"].first { access($0, X_OK) == 0 }
   }
 
-  /// Runs it for one request. The request is erased once it was read.
+  /// Runs the program for one request. The request is erased after the program has read it.
   ///
   /// - Parameters:
-  ///   - given: when a person gave the last secret, on the clock of `Process.microsecondsSinceBoot`.
-  ///   - prompt: the number of the daemon's prompt that this answers; 0 for none.
-  ///   - output: where it writes a recovery code; it gets no other terminal.
-  ///   - anywhere: whether the output may be something else than a terminal.
+  ///   - given: the moment at which the person gave the last secret, on the clock of `Process.microsecondsSinceBoot`.
+  ///   - prompt: the number of the daemon's prompt that this answers; 0 if there is none.
+  ///   - output: the terminal to which the program writes a recovery code. It gets no other terminal.
+  ///   - anywhere: whether the output need not be a terminal.
   /// - Throws: an error if the program cannot be started.
   public func answer(
     to operation: HelperOperation, token: borrowing SecureBytes, password: borrowing SecureBytes,
@@ -102,6 +102,6 @@ public struct DeriveProgram {
 }
 
 extension HelperResult {
-  /// The answer to a request that was carried out.
+  /// The answer to a request that the program has done.
   public static var done: HelperResult { .unlocked }
 }

@@ -3,14 +3,14 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The memory in which latchkey-derive gets a request, so that its secrets cross no socket. Both programs erase it.
+/// The memory in which latchkey-derive gets a request, so that the request's secrets go through no socket. Both programs erase it.
 struct RequestMemory: ~Copyable {
   private let file: FileDescriptor
   private let start: UnsafeMutableRawPointer
 
   private static let size = Int(HELPER_MEMORY_SIZE)
 
-  /// Writes `request`, its length included, into new memory.
+  /// Writes `request`, which begins with its length, into new memory.
   init(_ request: borrowing SecureBytes) throws(PosixError) {
     guard request.count <= RequestMemory.size else { throw PosixError("request", code: EMSGSIZE) }
     let number = helper_make_memory()
@@ -24,7 +24,7 @@ struct RequestMemory: ~Copyable {
     self.start = start
   }
 
-  /// Gives it to the helper at the other end of `channel`. A helper that has ended already needs no request.
+  /// Gives the memory to the helper at the other end of `channel`. If the helper has already ended, nothing happens.
   borrowing func give(over channel: borrowing FileDescriptor) { _ = helper_send_memory(channel.number, file.number) }
 
   deinit {

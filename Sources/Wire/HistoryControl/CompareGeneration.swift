@@ -2,11 +2,11 @@ import LatchkeyBytes
 import LatchkeyControl
 
 /// Begins to compare the vault with a generation, on this connection. The comparison ends with the connection.
-/// ``GoThroughGeneration`` goes on with it.
+/// ``GoThroughGeneration`` continues it.
 package struct CompareGeneration: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 37
-  /// The generation; 0 for the newest.
+  /// The number of the generation; 0 for the newest.
   package let number: UInt32
 
   package init(number: UInt32) { self.number = number }

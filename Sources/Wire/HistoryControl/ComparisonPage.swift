@@ -3,7 +3,7 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyReasons
 
-/// A part of a comparison: all its numbers, and as many of its lines as a packet has room for.
+/// A part of a comparison: all its numbers, and as many of its lines as fit into a packet.
 package struct ComparisonPage: ControlFields, Equatable, Sendable {
   /// The change of an item since the generation.
   package enum Change: UInt8, Sendable {
@@ -16,20 +16,20 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
   package struct Line: Equatable, Sendable {
     /// The change.
     package let change: Change
-    /// Its number. If the item is no longer in the vault, the number in the generation.
+    /// The item's number. If the item is no longer in the vault, this is its number in the generation.
     package let item: UInt64
-    /// The number of its collection, likewise.
+    /// The number of the item's collection, by the same rule.
     package let collection: UInt64
-    /// The label of its collection; empty if it cannot be read now.
+    /// The label of the item's collection; empty if it cannot be read now.
     package let home: String
-    /// Its label; empty if it cannot be read now.
+    /// The item's label; empty if it cannot be read now.
     package let label: String
-    /// Its class.
+    /// The item's class.
     package let accessibility: AccessibilityClass?
-    /// Why it cannot be brought back now; nil if it can.
+    /// The reason why the item cannot be brought back now; nil if it can.
     package let obstacle: Reason?
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     package init(
       _ change: Change, item: UInt64, collection: UInt64, home: String, label: String,
       accessibility: AccessibilityClass?, obstacle: Reason?
@@ -40,22 +40,22 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
     }
   }
 
-  /// The generation.
+  /// The number of the generation.
   package let number: UInt32
-  /// How many items are the same.
+  /// The number of items that are the same.
   package let same: UInt64
-  /// How many rows of the generation are damaged.
+  /// The number of damaged rows of the generation.
   package let damaged: UInt64
   /// The differences.
   package let lines: [Line]
-  /// Whether there are more lines.
+  /// Whether more lines follow.
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// How many lines fit, however long their texts are.
+  /// So many lines fit into a packet, however long their texts are.
   private static let lineLimit = 36
 
-  /// The lines behind the first `offset`.
+  /// A page with the lines after the first `offset` lines.
   package init(number: UInt32, same: UInt64, damaged: UInt64, all lines: [Line], after offset: UInt64) {
     (self.number, self.same, self.damaged) = (number, same, damaged)
     let rest = lines.dropFirst(Int(clamping: offset))
@@ -68,7 +68,7 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
     (self.lines, hasMore) = (lines, false)
   }
 
-  /// The same page with these lines in the place of its own.
+  /// The same page with other lines.
   func with(_ lines: [Line]) -> ComparisonPage { ComparisonPage(self, all: lines) }
 
   package func encode(into out: inout ByteWriter) {

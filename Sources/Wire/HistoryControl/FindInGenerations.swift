@@ -8,12 +8,12 @@ package struct FindInGenerations: ControlMessage, Equatable {
   package static let operation: UInt8 = 42
   package static let sizeLimit = ControlPacket.sizeLimit
 
-  /// Items that the vault has, by their numbers.
+  /// The numbers of wanted items that the vault has.
   package let present: [UInt64]
-  /// The attributes or items to look for beside them.
+  /// The attributes or items that are wanted in addition.
   package let selection: GenerationSelection
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(present: [UInt64], selection: GenerationSelection) {
     (self.present, self.selection) = (present, selection)
   }

@@ -2,7 +2,7 @@ import LatchkeyBackup
 import LatchkeyBackupControl
 import LatchkeyControl
 
-/// Writes what is restored, and asks what became of each item. Further ones ask for the other pages.
+/// Writes the restored items, and asks for the first page of the report. Further messages of this type ask for the other pages.
 package struct FinishRestore: PageMessage {
   package typealias Answer = ArchivePage
   package static let operation: UInt8 = 41
@@ -12,7 +12,7 @@ package struct FinishRestore: PageMessage {
 }
 
 extension ControlClient {
-  /// Writes what is restored. The outcome for each item.
+  /// Writes the restored items, and returns the report, which has the outcome for each item.
   package borrowing func finishRestore(until deadline: Int) throws(ControlError) -> ArchiveReport {
     try report(until: deadline) { FinishRestore(after: $0) }
   }

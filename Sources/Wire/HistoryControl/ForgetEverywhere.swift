@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins to take items out of all generations, on this connection. ``GoThroughGeneration`` continues it, and ``GetForgetting``
-/// returns the result. Declined while the vault has one of the items, which must be deleted first.
+/// Begins to remove items from all generations, on this connection. ``GoThroughGeneration`` continues it, and ``GetForgetting``
+/// returns the result. The daemon declines while the vault has one of the items, which must be deleted first.
 package struct ForgetEverywhere: ControlMessage, Equatable {
   package typealias Answer = Done
   package static let operation: UInt8 = 44
@@ -24,21 +24,21 @@ package struct ForgetEverywhere: ControlMessage, Equatable {
   package func encode(into out: inout ByteWriter) { for uuid in items { out.put(uuid) } }
 }
 
-/// Asks for the result of ``ForgetEverywhere``. Declined before it is done.
+/// Asks for the result of ``ForgetEverywhere``. The daemon declines until the work is done.
 package struct GetForgetting: FieldlessMessage {
   package typealias Answer = Forgetting
   package static let operation: UInt8 = 45
   package init() {}
 }
 
-/// The result.
+/// The result of ``ForgetEverywhere``.
 package struct Forgetting: ControlFields, Equatable, Sendable {
-  /// How many generations had one of the items.
+  /// The number of generations that had one of the items.
   package let changed: UInt32
   /// The generations that cannot be read, and may still have the items.
   package let unreadable: [UInt32]
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(changed: UInt32, unreadable: [UInt32]) { (self.changed, self.unreadable) = (changed, unreadable) }
 
   package init?(decoding input: inout ByteReader) {

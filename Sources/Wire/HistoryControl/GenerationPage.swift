@@ -2,45 +2,45 @@ import LatchkeyBytes
 import LatchkeyControl
 import LatchkeyReasons
 
-/// A part of the list of generations, with the settings for all.
+/// A part of the list of generations, with the settings of the history.
 package struct GenerationPage: ControlFields, Equatable, Sendable {
   /// A generation.
   package struct Line: Equatable, Sendable {
-    /// Its number.
+    /// The generation's number.
     package let number: UInt32
-    /// When it was made, in seconds since 1970.
+    /// The moment at which the generation was made, in seconds since 1970.
     package let time: UInt64
-    /// Its size in bytes.
+    /// The generation's size in bytes.
     package let size: UInt64
-    /// How many items it has; 0 if it cannot be read.
+    /// The number of its items; 0 if the generation cannot be read.
     package let items: UInt64
-    /// Why it cannot be read; nil if it can.
+    /// The reason why the generation cannot be read; nil if it can.
     package let problem: Reason?
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     package init(number: UInt32, time: UInt64, size: UInt64, items: UInt64, problem: Reason?) {
       (self.number, self.time, self.size) = (number, time, size)
       (self.items, self.problem) = (items, problem)
     }
   }
 
-  /// Whether generations are made.
+  /// Whether the daemon makes generations.
   package let isOn: Bool
-  /// The path of the settings.
+  /// The path of the settings file.
   package let settings: String
-  /// Why the last generation was not made, or the error in the settings; nil if all is well.
+  /// The reason why the last generation was not made, or the error in the settings; nil if there is no problem.
   package let problem: Reason?
-  /// The newest first.
+  /// The lines of this page, the newest generation first.
   package let lines: [Line]
-  /// Whether there are older ones.
+  /// Whether older generations follow.
   package let hasMore: Bool
 
-  /// How many lines fit, however long their texts are.
+  /// So many lines fit into a packet, however long their texts are.
   package static let lineLimit = 40
   private static let textLimit = 400
   private static let pathLimit = 4000
 
-  /// Puts them together; lines beyond ``lineLimit`` are left out.
+  /// Makes the value of its parts; lines beyond ``lineLimit`` are left out.
   package init(isOn: Bool, settings: String, problem: Reason?, lines: [Line], hasMore: Bool) {
     (self.isOn, self.settings, self.problem) = (isOn, settings, problem)
     self.lines = Array(lines.prefix(Self.lineLimit))
@@ -52,7 +52,7 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
     (self.lines, hasMore) = (lines, false)
   }
 
-  /// The same page with these lines in the place of its own.
+  /// The same page with other lines.
   func with(_ lines: [Line]) -> GenerationPage { GenerationPage(self, all: lines) }
 
   package func encode(into out: inout ByteWriter) {

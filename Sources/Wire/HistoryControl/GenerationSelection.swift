@@ -3,7 +3,7 @@ import LatchkeyControl
 
 /// The chosen items of a generation.
 package enum GenerationSelection: ControlFields, Equatable, Sendable {
-  /// All of them.
+  /// All items.
   case everything
   /// The items of the collections with this label.
   case collection(String)
@@ -12,11 +12,11 @@ package enum GenerationSelection: ControlFields, Equatable, Sendable {
   /// The items with these numbers, which are the last parts of their paths.
   case items([UInt64])
 
-  /// How many items may be named.
+  /// The most items that may be named.
   package static let itemLimit = 2000
   private static let textLimit = 4096
 
-  /// Whether it fits into a packet.
+  /// Whether the selection fits into a packet.
   package var fits: Bool {
     switch self {
     case .everything: true

@@ -1,6 +1,6 @@
 import LatchkeyControl
 
-/// Asks for the differences, a page at a time. Declined before all was looked at.
+/// Asks for the differences, a page at a time. The daemon declines until it has compared all items.
 package struct GetComparison: PageMessage {
   package typealias Answer = ComparisonPage
   package static let operation: UInt8 = 40
@@ -10,7 +10,7 @@ package struct GetComparison: PageMessage {
 }
 
 extension ControlClient {
-  /// All differences.
+  /// Collects all pages, and returns all differences.
   package borrowing func comparison(until deadline: Int) throws(ControlError) -> ComparisonPage {
     var lines: [ComparisonPage.Line] = []
     while true {

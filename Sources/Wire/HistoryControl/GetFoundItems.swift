@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Asks for the items that were found, a page at a time. Declined before all was looked at.
+/// Asks for the items that were found, a page at a time. The daemon declines until it has searched all generations.
 package struct GetFoundItems: PageMessage {
   package typealias Answer = FoundItemsPage
   package static let operation: UInt8 = 43
@@ -12,22 +12,22 @@ package struct GetFoundItems: PageMessage {
 
 /// A part of the items that were found in generations.
 package struct FoundItemsPage: ControlFields, Equatable, Sendable {
-  /// An item.
+  /// A found item.
   package struct Line: Equatable, Sendable {
-    /// Its uuid: 16 bytes.
+    /// The item's uuid: 16 bytes.
     package let uuid: [UInt8]
-    /// Whether the vault has the item now. Then the rest is empty.
+    /// Whether the vault has the item now. Then the other fields are empty.
     package let isPresent: Bool
-    /// The number that it had.
+    /// The number that the item had.
     package let item: UInt64
-    /// The number of its collection.
+    /// The number of the item's collection.
     package let collection: UInt64
-    /// The label of its collection; empty if it cannot be read now.
+    /// The label of the item's collection; empty if it cannot be read now.
     package let home: String
-    /// Its label; empty if it cannot be read now.
+    /// The item's label; empty if it cannot be read now.
     package let label: String
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     package init(uuid: [UInt8], isPresent: Bool, item: UInt64, collection: UInt64, home: String, label: String) {
       (self.uuid, self.isPresent, self.item) = (uuid, isPresent, item)
       (self.collection, self.home, self.label) = (collection, home, label)
@@ -36,14 +36,14 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
 
   /// The items.
   package let lines: [Line]
-  /// Whether there are more.
+  /// Whether more items follow.
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// How many lines fit, however long their texts are.
+  /// So many lines fit into a packet, however long their texts are.
   private static let lineLimit = 50
 
-  /// The lines behind the first `offset`.
+  /// A page with the lines after the first `offset` lines.
   package init(all lines: [Line], after offset: UInt64) {
     let rest = lines.dropFirst(Int(clamping: offset))
     self.lines = Array(rest.prefix(Self.lineLimit))

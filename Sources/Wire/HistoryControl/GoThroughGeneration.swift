@@ -1,23 +1,23 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Continues, for a moment, the work that was begun on this connection.
+/// Continues the work of this connection for a short time.
 package struct GoThroughGeneration: FieldlessMessage {
   package typealias Answer = GenerationProgress
   package static let operation: UInt8 = 39
   package init() {}
 }
 
-/// How far a comparison or a restore is.
+/// The progress of the work on generations.
 package struct GenerationProgress: ControlFields, Equatable, Sendable {
-  /// Whether there is more to look at.
+  /// Whether the work goes on.
   package let hasMore: Bool
-  /// How many items were looked at.
+  /// The number of items that are done.
   package let done: UInt64
-  /// How many items there are, about.
+  /// About how many items there are.
   package let total: UInt64
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(hasMore: Bool, done: UInt64, total: UInt64) {
     (self.hasMore, self.done, self.total) = (hasMore, done, total)
   }

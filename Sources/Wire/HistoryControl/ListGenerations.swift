@@ -1,11 +1,11 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Asks for the generations of the vault before a number, newest first.
+/// Asks for the generations of the vault with lower numbers than this one, newest first.
 package struct ListGenerations: ControlMessage {
   package typealias Answer = GenerationPage
   package static let operation: UInt8 = 35
-  /// The number; 0 for the newest.
+  /// The number; 0 asks for the newest generations.
   package let below: UInt32
 
   package init(below: UInt32) { self.below = below }
@@ -19,7 +19,7 @@ package struct ListGenerations: ControlMessage {
 }
 
 extension ControlClient {
-  /// Every generation, and the policy.
+  /// Collects all pages, and returns all generations with the settings.
   package borrowing func generations(until deadline: Int) throws(ControlError) -> GenerationPage {
     var lines: [GenerationPage.Line] = []
     while true {

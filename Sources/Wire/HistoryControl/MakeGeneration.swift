@@ -1,21 +1,21 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Has a generation made now. The answer comes when the generation is on the disk.
+/// Has the daemon make a generation now. The answer comes when the generation is on the disk.
 package struct MakeGeneration: FieldlessMessage {
   package typealias Answer = MadeGeneration
   package static let operation: UInt8 = 36
   package init() {}
 }
 
-/// The newest generation after one was asked for.
+/// The newest generation after this request.
 package struct MadeGeneration: ControlFields, Equatable, Sendable {
-  /// Its number.
+  /// The generation's number.
   package let number: UInt32
-  /// Whether it was made now. If not, nothing changed since the last one.
+  /// Whether the generation was made now. If not, nothing has changed since the last generation.
   package let isNew: Bool
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(number: UInt32, isNew: Bool) { (self.number, self.isNew) = (number, isNew) }
 
   package init?(decoding input: inout ByteReader) {

@@ -1,23 +1,23 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins to bring items back from a generation, on this connection, whose end is the restore's. ``GoThroughGeneration`` goes on
-/// with it, and ``FinishRestore`` writes.
+/// Begins to bring items back from a generation, on this connection. The restore ends with the connection. ``GoThroughGeneration``
+/// continues it, and ``FinishRestore`` writes the items.
 package struct RestoreFromGeneration: ControlMessage, Equatable {
   package typealias Answer = Done
   package static let operation: UInt8 = 38
   package static let sizeLimit = ControlPacket.sizeLimit
 
-  /// The generation.
+  /// The number of the generation.
   package let number: UInt32
-  /// Whether an item that was changed since gets its former state.
+  /// Whether an item that was changed after the generation gets its former state.
   package let takesTheirs: Bool
-  /// Whether the daemon only says what would come back, and writes nothing.
+  /// Whether this is a rehearsal: the daemon reports what would come back, and writes nothing.
   package let isDry: Bool
   /// The items to restore.
   package let selection: GenerationSelection
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(number: UInt32, takesTheirs: Bool, isDry: Bool, selection: GenerationSelection) {
     (self.number, self.takesTheirs, self.isDry) = (number, takesTheirs, isDry)
     self.selection = selection

@@ -9,7 +9,7 @@ public struct AccessLogPage: ControlFields, Equatable, Sendable {
 
   /// The entries.
   public let lines: [AccessLogEntry]
-  /// Whether there are older ones.
+  /// Whether older entries follow.
   public let hasMore: Bool
 
   /// Puts them together; lines beyond ``limit`` are left out.

@@ -7,7 +7,7 @@ package struct ArrivedPacket: ~Copyable {
   package let operation: UInt8
   private let memory: SecureBytes
   private let size: Int
-  /// The key to which it was sealed, if its sender asked for one. The key is for this packet alone.
+  /// The key to which it was sealed, if its sender asked for a key. The key is for this packet only.
   private var key: OneTimeKey?
 
   /// Takes over the first `size` bytes of `memory`; nil for a packet of another version.
@@ -26,7 +26,7 @@ package struct ArrivedPacket: ~Copyable {
     return memory.bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
   }
 
-  /// The message, in the clear; nil if it is of another kind, or has more than its fields.
+  /// The unencrypted message; nil if the packet has another message, or has more bytes than its fields.
   package borrowing func message<Message: ControlMessage>(_: Message.Type = Message.self) -> Message? {
     guard operation == Message.operation, size <= Message.sizeLimit else { return nil }
     let fields = memory.bytes.extracting(ControlPacket.headSize..<size)
@@ -35,7 +35,7 @@ package struct ArrivedPacket: ~Copyable {
     return message
   }
 
-  /// The keys that it brings; nil if it brings none of this kind, or brings them in the clear, which no sender does.
+  /// The keys in the packet; nil if it has no keys of this kind, or if they are not encrypted, which no sender does.
   package mutating func keys<Message: KeyMessage & ~Copyable>(_: Message.Type) -> Message? {
     guard operation == Message.operation, size <= ControlPacket.messageLimit else { return nil }
     do throws(SodiumError) {

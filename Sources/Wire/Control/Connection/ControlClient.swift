@@ -9,11 +9,11 @@ public struct ControlClient: ~Copyable {
 
   /// Connects to the daemon of the user `uid`.
   ///
-  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` if the socket is a link or another user's, and then
-  ///   nothing is sent; ``ControlError/silent`` if too many connections wait for the daemon.
+  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` if the socket is a link or belongs to another user, and
+  ///   then nothing is sent; ``ControlError/silent`` if too many connections wait for the daemon.
   public init(runtime: String, uid: uid_t) throws(ControlError) {
-    // This check finds mistakes only, because the file could be replaced a moment later. The kernel says who listens at the other
-    // end of the connection.
+    // This check finds mistakes only, because the file could be replaced a moment later. Later the kernel tells which user listens
+    // at the other end.
     var file = stat()
     guard lstat(ControlSocket.path(runtime: runtime), &file) == 0 else { throw .noDaemon }
     guard file.st_mode & S_IFMT == S_IFSOCK, file.st_uid == uid || file.st_uid == 0 else { throw .strangeDaemon }
@@ -28,9 +28,9 @@ public struct ControlClient: ~Copyable {
     }
   }
 
-  /// Asks, and waits for the answer.
+  /// Sends a message, and waits for the answer.
   ///
-  /// - Parameter deadline: on the clock of `Process.now`, in milliseconds.
+  /// - Parameter deadline: in milliseconds on the clock of `Process.now`.
   /// - Throws: ``ControlError/declined(_:)`` with the reason; ``ControlError/silent`` at the deadline; ``ControlError/broken``.
   package borrowing func ask<Message: ControlMessage>(
     _ message: Message, until deadline: Int
@@ -38,7 +38,7 @@ public struct ControlClient: ~Copyable {
     try Message.answer(in: try exchange(message.packet, until: deadline))
   }
 
-  /// Makes a request whose only answer is that it was carried out.
+  /// Sends a message whose only answer is that the daemon has done it.
   package borrowing func ask<Message: ControlMessage>(
     _ message: Message, until deadline: Int
   ) throws(ControlError) where Message.Answer == Done {
@@ -62,18 +62,18 @@ public struct ControlClient: ~Copyable {
     do throws(ControlError) {
       return try UnlockOutcome(decodingAnswer: try exchange(sealed, until: deadline), of: UnlockOutcome.operation)
     } catch {
-      // The outcome has the reason itself.
+      // A refusal comes inside the outcome, so a declined message is an error.
       if case .declined = error { throw .broken }
       throw error
     }
   }
 
-  /// Asks, and does not wait. When ``number`` is readable, ``answer(to:until:)`` takes the answer.
+  /// Sends a message, and does not wait for the answer. When ``number`` is readable, ``answer(to:until:)`` takes the answer.
   package borrowing func begin<Message: ControlMessage>(_ message: Message) throws(ControlError) {
     do { try socket.send(message.packet.span.bytes) } catch { throw .broken }
   }
 
-  /// Takes the answer to a message of ``begin(_:)``.
+  /// Takes the answer to a message that ``begin(_:)`` has sent.
   package borrowing func answer<Message: ControlMessage>(
     to _: Message.Type, until deadline: Int
   ) throws(ControlError) -> Message.Answer {
@@ -102,10 +102,10 @@ public struct ControlClient: ~Copyable {
     }
   }
 
-  /// Ends a daemon that said ``ControlError/givesWay`` on this connection, and waits for its end. The service manager starts the
-  /// installed one at the next connection.
+  /// Asks a daemon that answered ``ControlError/givesWay`` on this connection to end, and waits for its end. The service manager
+  /// starts the installed daemon at the next connection.
   ///
-  /// - Throws: ``ControlError/otherVersion`` if the daemon goes on after all.
+  /// - Throws: ``ControlError/otherVersion`` if the daemon does not end.
   public borrowing func replaceDaemon(until deadline: Int) throws(ControlError) {
     do throws(ControlError) { _ = try exchange(ControlPacket.thatGivesWay, until: deadline) } catch {
       guard error == .givesWay else { throw error }
@@ -115,10 +115,11 @@ public struct ControlClient: ~Copyable {
     throw .broken
   }
 
-  /// Does long work. If the daemon ends this connection meanwhile, because it wants no keys of this authentication any more, the
-  /// process ends by SIGTERM.
+  /// Does long work on a password. The daemon ends this connection if it no longer wants keys from this authentication. Then
+  /// SIGTERM ends this process.
   ///
-  /// From then on the connection lasts as long as the process: at its end the daemon knows that the process has erased its memory.
+  /// From then on the connection lasts as long as the process. So when the connection ends, the daemon knows that the process has
+  /// erased its memory.
   public borrowing func derive<Result: ~Copyable>(
     _ body: () throws(KeybagError) -> Result
   ) throws(KeybagError) -> Result {
@@ -128,13 +129,14 @@ public struct ControlClient: ~Copyable {
     return try body()
   }
 
-  /// A packet for this client that does not open counts as no answer.
+  /// Runs a function of libsodium. If it fails, for example because a packet cannot be decrypted, there is no answer.
   static func sodium<Result: ~Copyable>(
     _ body: () throws(SodiumError) -> Result
   ) throws(ControlError) -> Result {
     do { return try body() } catch { throw .broken }
   }
 
-  /// The descriptor, for an event loop: it is readable when the daemon has withdrawn the prompt of this connection, or answered.
+  /// The descriptor, for an event loop. It becomes readable when the daemon has answered, or has withdrawn the prompt of this
+  /// connection.
   public var number: Int32 { socket.number }
 }

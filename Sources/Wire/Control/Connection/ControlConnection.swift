@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The daemon's end of one connection. Packets are read into locked memory. A packet with keys is sealed to a key that was made
-/// for it.
+/// The daemon's end of one connection. It reads packets into locked memory. A packet with keys is encrypted to a key that was made
+/// for this packet.
 public struct ControlConnection: ~Copyable {
   private let socket: LocalSocket
   /// The process that connected.
@@ -11,7 +11,7 @@ public struct ControlConnection: ~Copyable {
   /// The key to which the next packet is sealed, if the peer asked for one.
   private var oneTimeKey: OneTimeKey?
 
-  /// Takes over an accepted connection; nil if the kernel does not say who the peer is.
+  /// Takes over an accepted connection; nil if the kernel does not tell the peer's user.
   public init?(_ socket: consuming LocalSocket) {
     guard let peer = try? socket.peer() else { return nil }
     self.socket = socket
@@ -25,20 +25,20 @@ public struct ControlConnection: ~Copyable {
   /// Ends the sending direction. The peer's packets can still be read, until the peer ends.
   public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
-  /// Whether the peer is gone, and all its packets were taken.
+  /// Whether the peer is gone and has no unread packet left.
   package var hasEnded: Bool { do { return try socket.pendingSize() == 0 } catch { return true } }
 
   /// The next arrival.
   package enum Arrival: ~Copyable {
-    /// Nothing yet.
+    /// Nothing has come yet.
     case nothing
-    /// A packet.
+    /// A packet has come.
     case packet(ArrivedPacket)
-    /// A packet of another version.
+    /// A packet of another version has come.
     case otherVersion(OtherVersionMessage)
-    /// No packet.
+    /// The bytes are not a packet.
     case malformed
-    /// The peer is gone, or sent more than a packet has.
+    /// The peer is gone, or has sent more bytes than a packet may have.
     case ended
   }
 
@@ -46,7 +46,7 @@ public struct ControlConnection: ~Copyable {
   package mutating func receive() -> Arrival {
     do {
       guard let size = try socket.pendingSize() else { return .nothing }
-      // A packet that does not fit ends the connection.
+      // A packet that is too long ends the connection.
       var buffer = try SecureBytes(count: min(size, ControlPacket.sizeLimit))
       let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
       guard let count else { return .nothing }
@@ -57,7 +57,7 @@ public struct ControlConnection: ~Copyable {
     } catch { return .ended }
   }
 
-  /// A public key for the next packet.
+  /// Makes a key pair for the next packet, and returns the public key.
   ///
   /// - Throws: ``SodiumError/outOfMemory``.
   package mutating func makeOneTimeKey() throws(SodiumError) -> OneTimePublicKey {
@@ -67,7 +67,7 @@ public struct ControlConnection: ~Copyable {
     return OneTimePublicKey(bytes: publicKey)
   }
 
-  /// Answers. A peer that does not read is not waited for.
+  /// Sends an answer. This does not wait for a peer that does not read.
   ///
   /// - Parameter packet: ``ControlMessage/packet(answering:)``, or ``ControlPacket/declined(_:)``.
   public borrowing func send(_ packet: [UInt8]) throws(PosixError) { try socket.send(packet.span.bytes) }

@@ -1,19 +1,19 @@
 import LatchkeyReasons
 
-/// Why the daemon could not be asked.
+/// The reason why the daemon gave no answer.
 public enum ControlError: Error, Equatable, Sendable {
-  /// Nobody listens.
+  /// No daemon listens.
   case noDaemon
-  /// Somebody listens who is neither the user nor root.
+  /// A program of another user than this one or root listens at the socket.
   case strangeDaemon
-  /// No answer in time.
+  /// No answer came in time.
   case silent
-  /// An answer that this version does not know, or the connection ended.
+  /// The connection ended, or this version does not understand the answer.
   case broken
-  /// The daemon declined, for this reason.
+  /// The daemon declined for this reason.
   case declined(Reason)
-  /// The daemon is of another version, as it was started before the package was upgraded.
+  /// The daemon has another version, because it was started before an upgrade of the package.
   case otherVersion
-  /// The same, and the daemon ends if a helper asks it to: ``ControlClient/replaceDaemon(until:)``.
+  /// The daemon has another version, and will end if a helper asks it to: ``ControlClient/replaceDaemon(until:)``.
   case givesWay
 }

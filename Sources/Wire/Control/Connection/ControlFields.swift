@@ -2,13 +2,13 @@ import LatchkeyBytes
 
 /// The fields of a packet after its head, or some of them.
 package protocol ControlFields {
-  /// Writes the fields, as ``init(decoding:)`` reads them.
+  /// Writes the fields in the form that ``init(decoding:)`` reads.
   func encode(into out: inout ByteWriter)
   /// Reads the fields; nil if they are malformed.
   init?(decoding input: inout ByteReader)
 }
 
-/// An answer without fields, which says that the request was carried out.
+/// An answer without fields, which says that the daemon has done the request.
 package struct Done: ControlFields, Equatable, Sendable {
   /// The only value.
   package init() {}
@@ -16,7 +16,7 @@ package struct Done: ControlFields, Equatable, Sendable {
   package func encode(into out: inout ByteWriter) {}
 }
 
-/// The answer of a message that has none.
+/// The type of the answer to a message that has no answer.
 package enum NoAnswer: ControlFields {
   package init?(decoding input: inout ByteReader) { return nil }
   package func encode(into out: inout ByteWriter) {}
@@ -40,7 +40,7 @@ extension UInt64: ControlFields {
   package func encode(into out: inout ByteWriter) { out.number(self) }
 }
 
-/// One byte, 0 or 1.
+/// A flag is one byte, 0 or 1.
 extension Bool: ControlFields {
   package init?(decoding input: inout ByteReader) {
     guard let byte = try? input.number(UInt8.self), byte <= 1 else { return nil }

@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeyReasons
 
-/// One thing that a peer can ask the daemon over the control socket. A type has everything about it: its number, its fields, and
-/// its answer. The client asks by ``ControlClient/ask(_:until:)``; the daemon registers each message in one line.
+/// One request of a peer to the daemon over the control socket. Its type has everything about it: its number, its fields and its
+/// answer. The client sends it by ``ControlClient/ask(_:until:)``, and the daemon registers it in one line.
 package protocol ControlMessage: ControlFields, Sendable {
   /// The daemon's answer, unless it declines.
   associatedtype Answer: ControlFields

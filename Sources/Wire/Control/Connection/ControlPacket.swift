@@ -4,17 +4,16 @@ import LatchkeyReasons
 /// The common form of all packets of the control socket: version, operation, fields. docs/developer/protocols.md has them byte by
 /// byte.
 public enum ControlPacket {
-  /// The version of the protocol. From the first release on, it grows with every change that the version before would not
+  /// The version of the protocol. From the first release on, it grows with every change that the previous version would not
   /// understand.
   static let version: UInt8 = 2
-  /// In the place of an operation in an answer: the daemon declines the request.
+  /// The operation of an answer that declines the request.
   static let declined: UInt8 = 255
-  /// In the place of an operation in an answer: the message is of another version than this answer, which has no fields. This
-  /// number is the same in every version, like those of ``Hello`` and ``ShowPrompt``.
+  /// The operation of an answer to a message of another version. Such an answer has no fields. This number is the same in every
+  /// version, and so are the numbers of ``Hello`` and ``ShowPrompt``.
   static let otherVersion: UInt8 = 254
-  /// Stands in the place of an operation, between programs of different versions. A helper that has opened the keybag asks the
-  /// daemon to end, so that the installed one takes its place. A daemon answers with it that it ends now, or to a hello that it
-  /// would end.
+  /// An operation between programs of different versions. With it, a helper that has opened the keybag asks the daemon to end, so
+  /// that the installed daemon replaces it. A daemon answers with it that it ends now, or, to a hello, that it would end.
   static let giveWay: UInt8 = 253
   /// The largest packet, in bytes.
   public static let sizeLimit = 32768
@@ -22,7 +21,7 @@ public enum ControlPacket {
   static let pathLimit = 4000
   /// The size of the largest message, in bytes, unless a message has its own limit.
   public static let messageLimit = 4096
-  /// Version and operation, in bytes.
+  /// The size of version and operation, in bytes.
   public static let headSize = 2
   static func begin(_ operation: UInt8) -> ByteWriter {
     var out = ByteWriter()
@@ -34,7 +33,7 @@ public enum ControlPacket {
   /// The answer to a message of another version.
   public static var ofOtherVersion: [UInt8] { begin(otherVersion).bytes }
 
-  /// The answer of a daemon that ends for a helper of another version; from the helper, the question whether the daemon ends.
+  /// The answer of a daemon that ends for a helper of another version. From the helper, it asks the daemon to end.
   public static var thatGivesWay: [UInt8] { begin(giveWay).bytes }
 
   /// The answer that declines a request.

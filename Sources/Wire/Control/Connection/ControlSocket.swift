@@ -12,9 +12,9 @@ public enum ControlSocket {
   /// The socket itself.
   public static func path(runtime: String) -> String { folder(runtime: runtime) + "/control" }
 
-  /// Why a daemon cannot listen.
+  /// The reason why a daemon cannot listen.
   public enum Failure: Error, Equatable, Sendable {
-    /// Another daemon of this user has the socket, or a service manager waits there to start one.
+    /// Another daemon of this user has the socket, or a service manager listens there to start a daemon.
     case isServed(path: String)
     /// The path is a file that is not a socket.
     case isOtherFile(path: String)
@@ -22,9 +22,9 @@ public enum ControlSocket {
     case system(PosixError)
   }
 
-  /// Makes the socket of a daemon that got none from a service manager.
+  /// Makes the socket, if a service manager passed none.
   ///
-  /// - Parameter owner: the user, who must own the folder: nobody else may be able to put another socket into it.
+  /// - Parameter owner: the user. They must own the folder, so that nobody else can put another socket into it.
   public static func listen(runtime: String, owner: uid_t) throws(Failure) -> LocalSocket {
     let path = Self.path(runtime: runtime)
     do throws(PosixError) {

@@ -1,10 +1,10 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A key pair for one packet that carries a secret. The receiver of the secret makes it and sends the public half. The sender seals
-/// the packet to that half. So the kernel's socket buffers, which it frees without clearing them, hold no usable secret.
+/// A key pair for one packet that carries a secret. The receiver of the secret makes the pair and sends the public half. The sender
+/// encrypts the packet to this half. The kernel frees socket buffers without clearing them, so they must not hold a usable secret.
 ///
-/// The secret half lies in locked memory and is erased with this value, once the packet was opened or is no longer expected.
+/// The secret half is in locked memory. It is erased with this value, when the packet has been opened or is no longer expected.
 public struct OneTimeKey: ~Copyable {
   private let secret: Key
   /// The key to which the other end seals its packet: 32 bytes.
@@ -17,9 +17,9 @@ public struct OneTimeKey: ~Copyable {
     self.secret = secret
   }
 
-  /// The whole packet in the clear, with version and operation, as it was given to ``seal(_:to:)``.
+  /// Decrypts a packet. The result is the whole packet that was given to ``seal(_:to:)``, with version and operation.
   ///
-  /// - Throws: ``SodiumError/decryptionFailed``, also if it was sealed as a packet of another operation.
+  /// - Throws: ``SodiumError/decryptionFailed``, even if it was sealed as a packet of another operation.
   consuming func open(_ sealed: RawSpan) throws(SodiumError) -> SecureBytes {
     guard sealed.byteCount > ControlPacket.headSize else { throw .decryptionFailed }
     let packet = try SealedBox.open(sealed.extracting(droppingFirst: ControlPacket.headSize), secret: secret)
@@ -32,15 +32,15 @@ public struct OneTimeKey: ~Copyable {
     return packet.count >= head.byteCount && Sodium.equal(packet.bytes.extracting(first: head.byteCount), head)
   }
 
-  /// The packet as it crosses the socket: version and operation, then the whole packet sealed. The head is inside as well, so
-  /// that a packet of one operation cannot be passed off as one of another.
+  /// The packet in the form that crosses the socket: version and operation, and after them the whole packet, encrypted. The
+  /// encrypted part has version and operation too, so that nobody can pass a packet off as a packet of another operation.
   static func seal(_ packet: borrowing SecureBytes, to publicKey: [UInt8]) throws(SodiumError) -> [UInt8] {
     let head = packet.bytes.extracting(first: ControlPacket.headSize).withUnsafeBytes { Array($0) }
     return head + (try SealedBox.seal(packet.bytes, to: publicKey))
   }
 }
 
-/// Asks for a public key that the next packet is sealed to: it carries keys.
+/// Asks for a public key. The next packet has keys, and is encrypted to this public key.
 package struct MakeOneTimeKey: FieldlessMessage {
   package typealias Answer = OneTimePublicKey
   package static let operation: UInt8 = 33
@@ -49,7 +49,7 @@ package struct MakeOneTimeKey: FieldlessMessage {
 
 /// The public half of a ``OneTimeKey``.
 package struct OneTimePublicKey: ControlFields, Equatable, Sendable {
-  /// 32 bytes.
+  /// The key, 32 bytes.
   package let bytes: [UInt8]
 
   init(bytes: [UInt8]) { self.bytes = bytes }

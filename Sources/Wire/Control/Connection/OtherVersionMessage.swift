@@ -1,10 +1,11 @@
 import LatchkeySodium
 
-/// A packet of another version, as far as this version understands it. These numbers stay the same in every version.
+/// The meaning of a packet of another version, as far as this version understands it. The numbers of these messages stay the same
+/// in every version.
 package enum OtherVersionMessage: Equatable, Sendable {
   /// A helper begins: ``Hello``.
   case hello
-  /// A prompt is to be shown: ``ShowPrompt``.
+  /// A program wants to show a prompt: ``ShowPrompt``.
   case prompt
   /// A helper has opened the keybag, and asks this daemon to end: ``ControlPacket/giveWay``.
   case giveWay
@@ -20,7 +21,7 @@ package enum OtherVersionMessage: Equatable, Sendable {
     }
   }
 
-  /// nil for a packet of this version, or one that is too short to name a version.
+  /// nil for a packet of this version, and for a packet that is too short to have a version.
   init?(_ packet: borrowing SecureBytes, size: Int) {
     guard size >= ControlPacket.headSize,
       packet.bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) != ControlPacket.version

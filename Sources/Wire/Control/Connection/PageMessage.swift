@@ -2,7 +2,7 @@ import LatchkeyBytes
 
 /// A message that asks for a part of a list.
 package protocol PageMessage: ControlMessage {
-  /// How many lines are known already.
+  /// The number of lines that the client already has.
   var after: UInt64 { get }
   init(after: UInt64)
 }

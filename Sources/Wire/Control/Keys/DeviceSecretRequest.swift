@@ -2,28 +2,28 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Asks the daemon, which alone speaks with the device key, for the secret of a protector without a password. The answer is sealed
-/// to a key that is made for this request, so that replies need no locked memory.
+/// Asks the daemon for the secret of a protector without a password, because only the daemon uses the device key. The answer is
+/// encrypted to a key that is made for this request, so that answers need no locked memory.
 public struct DeviceSecretRequest: ControlMessage, Equatable {
   package typealias Answer = SealedDeviceSecret
   package static let operation: UInt8 = 24
 
-  /// Which secret.
+  /// The secrets that a request can name.
   public enum Wanted: Equatable, Sendable {
     /// The secret of the keybag's protector.
     case present
-    /// A new secret, for the protector of this name (16 bytes) of this vault (16 bytes).
+    /// A new secret, for the protector of this name (16 bytes) in this vault (16 bytes).
     case new(vault: [UInt8], protector: [UInt8])
   }
 
-  /// Which secret.
+  /// The secret that is requested.
   public let wanted: Wanted
   /// The public key to which the answer is sealed: 32 bytes.
   public let publicKey: [UInt8]
 
   private static let nameSize = 16
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   public init(_ wanted: Wanted, publicKey: [UInt8]) {
     self.wanted = wanted
     self.publicKey = publicKey
@@ -53,7 +53,7 @@ public struct DeviceSecretRequest: ControlMessage, Equatable {
   }
 }
 
-/// The daemon's answer: a secret for the program that asked, and its wrapping by the device key.
+/// The daemon's answer: a secret for the program that asked, and the same secret wrapped by the device key.
 public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
   /// The secret, wrapped by the device key.
   public let wrapping: DeviceSecret.Wrapping
@@ -70,7 +70,7 @@ public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
     box = try SealedBox.seal(secret.key.bytes, to: publicKey)
   }
 
-  /// The secret, for the program that made the request.
+  /// Decrypts the secret, for the program that made the request.
   func open(with mine: borrowing Key) throws(SodiumError) -> Key {
     try Key(try SealedBox.open(box.span.bytes, secret: mine))
   }
@@ -93,9 +93,9 @@ public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
 }
 
 extension ControlClient {
-  /// A new secret for a protector without a password, which the device key has wrapped.
+  /// Asks for a new secret for a protector without a password. The device key has wrapped it.
   ///
-  /// - Throws: ``ControlError/declined(_:)`` without a device key.
+  /// - Throws: ``ControlError/declined(_:)`` if there is no device key.
   public borrowing func newDeviceSecret(vault: [UInt8], until deadline: Int) throws(ControlError) -> DeviceSecret {
     let protector = Sodium.randomBytes(16)
     let mine = try ControlClient.sodium { () throws(SodiumError) in try Key.random() }
@@ -105,7 +105,7 @@ extension ControlClient {
       key: try ControlClient.sodium { () throws(SodiumError) in try sealed.open(with: mine) })
   }
 
-  /// The secret of the keybag's protector without a password, unwrapped by the device key.
+  /// Asks for the secret of the keybag's protector without a password, which the device key unwraps.
   ///
   /// - Throws: ``ControlError/declined(_:)`` if there is no such protector, or the device key has changed.
   public borrowing func presentDeviceSecret(until deadline: Int) throws(ControlError) -> Key {

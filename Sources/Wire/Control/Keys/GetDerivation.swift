@@ -1,13 +1,13 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// Asks how the passphrase for a prompt becomes a key.
+/// Asks for the parameters with which a prompt's passphrase becomes a key.
 package struct GetDerivation: ControlMessage {
   package typealias Answer = PassphraseDerivation
   package static let operation: UInt8 = 7
   /// The prompt's number.
   package let prompt: UInt64
-  /// When the passphrase was given, in microseconds since the machine started.
+  /// The moment at which the person gave the passphrase, in microseconds since the machine started.
   package let given: UInt64
 
   package init(prompt: UInt64, given: UInt64) { (self.prompt, self.given) = (prompt, given) }

@@ -1,14 +1,14 @@
 import LatchkeyBytes
 import LatchkeyReasons
 
-/// A helper's first message, before it spends any time: it describes the authentication.
+/// A helper's first message, which describes the authentication. The helper sends it before it begins the slow work on a password.
 public struct Hello: ControlMessage, Equatable {
   package typealias Answer = Need
   package static let operation: UInt8 = 1
 
-  /// The point of a login at which the module was called, for the daemon's rules as well.
+  /// The point of a login at which the PAM module was called. The daemon's rules use it too.
   public enum Stage: UInt8, Sendable {
-    /// `pam_sm_authenticate`: a login's first half, or a locker's only one.
+    /// `pam_sm_authenticate`: the first half of a login, or the only call of a locker.
     case authenticate = 1
     /// `pam_sm_open_session`: the whole stack has accepted the login.
     case openSession = 2
@@ -16,28 +16,28 @@ public struct Hello: ControlMessage, Equatable {
     case closeSession = 3
   }
 
-  /// The longest text, in bytes. A longer one is cut, and is then the name of no service.
+  /// The longest text, in bytes. A longer text is cut. It is then not the name of any known service.
   static let textLimit = 255
 
   /// The point of a login.
   public let stage: Stage
-  /// PAM's service: "login", "i3lock".
+  /// PAM's service, such as "login" or "i3lock".
   public let service: String
-  /// PAM's terminal; empty without one.
+  /// PAM's terminal; empty if there is none.
   public let tty: String
   /// PAM's remote host; empty for a login on this machine.
   public let remoteHost: String
-  /// The number of the prompt that this answers; 0 for none.
+  /// The number of the prompt that this authentication answers; 0 if there is none.
   public let prompt: UInt64
-  /// When the password was given, or the session began, in microseconds since the machine started. The daemon takes a moment in
-  /// the future as the present one. 0 is the oldest moment: every event is later.
+  /// The moment at which the person gave the password, or the session began, in microseconds since the machine started. For the
+  /// daemon, a moment in the future counts as the present moment. 0 is older than every event.
   public let given: UInt64
 
-  /// How much later than the password a daemon may begin to follow locks and ends of sessions, in microseconds. It counts
-  /// events in between as older than the password.
+  /// The longest time from a password to a daemon's start, in microseconds. The daemon does not know of locks and ends of sessions
+  /// before its start. Within this time, it assumes that they were before the password.
   public static let unknownTime: UInt64 = 10_000_000
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   public init(
     stage: Stage, service: String, tty: String, remoteHost: String, prompt: UInt64 = 0, given: UInt64 = 0
   ) {
@@ -68,13 +68,13 @@ public struct Hello: ControlMessage, Equatable {
 
 /// The daemon's answer to a ``Hello``.
 public enum Need: ControlFields, Equatable, Sendable {
-  /// No keys are needed, so the helper need not work on the password.
+  /// No keys are needed, so the helper does not work on the password.
   case nothing
-  /// The tier keys.
+  /// The tier keys are needed.
   case keys
-  /// This authentication may not change anything now; the reason says why.
+  /// This authentication may not change anything now, for this reason.
   case refused(Reason)
-  /// The daemon does not know what happened since the password was given.
+  /// The daemon does not know which locks there were since the person gave the password.
   case late
 
   package init?(decoding input: inout ByteReader) {

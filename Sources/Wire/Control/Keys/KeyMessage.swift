@@ -1,11 +1,11 @@
 import LatchkeySodium
 
-/// A message that brings keys. Sender and receiver hold it in locked memory; it crosses the socket sealed to a
-/// ``OneTimeKey``. An ``UnlockOutcome`` answers it.
+/// A message that brings keys. Sender and receiver keep it in locked memory. It crosses the socket encrypted to a ``OneTimeKey``.
+/// The answer is an ``UnlockOutcome``.
 package protocol KeyMessage: ~Copyable {
-  /// Its number in a packet.
+  /// The message's number in a packet.
   static var operation: UInt8 { get }
-  /// The fields' bytes behind `head`.
+  /// The bytes of `head`, and after them the bytes of the fields.
   borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes
   /// Reads the fields; nil if they have another size.
   init?(decoding fields: RawSpan)

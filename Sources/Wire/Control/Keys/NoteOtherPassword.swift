@@ -1,4 +1,4 @@
-/// Tells that a password which PAM accepted does not open the vault.
+/// Tells the daemon that PAM accepted a password that does not unlock the vault.
 package struct NoteOtherPassword: FieldlessMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 28

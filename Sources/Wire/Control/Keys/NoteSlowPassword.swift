@@ -1,6 +1,7 @@
 import LatchkeyBytes
 
-/// Tells how long the login password took to check, because this machine is too slow for its cost.
+/// Tells the daemon how long the check of the login password took. A slow machine needs too long for the cost that the keybag
+/// demands.
 package struct NoteSlowPassword: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 32

@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Tier key C alone, on its way from the helper to the daemon, for a login in which nobody gave a password.
+/// Only tier key C, which the helper sends to the daemon after a login in which nobody gave a password.
 public struct SessionDelivery: KeyMessage, ~Copyable {
   package static let operation: UInt8 = 30
 
@@ -11,11 +11,11 @@ public struct SessionDelivery: KeyMessage, ~Copyable {
   /// The key, and its key epoch.
   public let key: SessionKey
 
-  // vault, the key's epoch
+  // The vault, and the key's epoch.
   private static let headSize = 16 + 4
   static let size = headSize + Key.size
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   public init(vault: [UInt8], key: consuming SessionKey) {
     self.vault = vault
     self.key = key

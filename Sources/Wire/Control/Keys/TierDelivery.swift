@@ -2,15 +2,15 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Tier keys on their way from the helper to the daemon, in ``UnlockWithTiers`` and ``Rotate``.
+/// Tier keys that the helper sends to the daemon, in ``UnlockWithTiers`` and ``Rotate``.
 public struct TierDelivery: ~Copyable {
   /// The vault that the keys are for: 16 bytes.
   public let vault: [UInt8]
   /// The keybag's generation.
   public let generation: UInt64
-  /// Whether the vault was created just now, so that a missing database may be made.
+  /// Whether the vault has just been created, so that the daemon may create the missing database.
   public let created: Bool
-  /// Whether the sender's Argon2id left its memory as it was, so that the keys can be found in freed pages.
+  /// Whether the sender's Argon2id did not erase its memory. Then the keys could be found in freed pages.
   public let leftMemory: Bool
   /// The keys.
   public let tiers: TierKeys
@@ -19,13 +19,13 @@ public struct TierDelivery: ~Copyable {
 
   private static let createdFlag: UInt8 = 1
   private static let leftMemoryFlag: UInt8 = 2
-  // vault, generation, flags; in front of the two keys
+  // Vault, generation and flags, which come before the two keys.
   private static let headSize = 16 + 8 + 1
   // The key epoch's number and its two keys.
   private static let formerSize = 4 + 2 * Key.size
   static let size = headSize + 2 * Key.size
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   public init(
     vault: [UInt8], generation: UInt64, created: Bool, leftMemory: Bool = false, tiers: consuming TierKeys,
     former: [FormerTiers] = []
@@ -41,7 +41,7 @@ public struct TierDelivery: ~Copyable {
   /// Gives the keys to another owner.
   public consuming func takeTiers() -> TierKeys { tiers }
 
-  /// The fields' bytes behind `head`.
+  /// The bytes of `head`, and after them the bytes of the fields.
   borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes {
     var out = ByteWriter()
     out.put(head)

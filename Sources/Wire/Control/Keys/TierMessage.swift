@@ -6,19 +6,19 @@ package protocol TierPurpose {
   static var operation: UInt8 { get }
 }
 
-/// The authentication that was announced before, by ``Hello``.
+/// For the authentication that a ``Hello`` has announced.
 package enum ForUnlock: TierPurpose {
   package static let operation: UInt8 = 2
 }
 
-/// A keybag that was given new keys: from now on the newest are used.
+/// For a keybag that got new keys. From now on the daemon uses the newest keys.
 package enum ForRotation: TierPurpose {
   package static let operation: UInt8 = 21
 }
 
-/// The tier keys that unlock.
+/// The tier keys that unlock the vault.
 package typealias UnlockWithTiers = TierMessage<ForUnlock>
-/// The tier keys that the daemon takes over.
+/// The tier keys of a rotation, which the daemon uses from now on.
 package typealias Rotate = TierMessage<ForRotation>
 
 /// The tier keys of a keybag.

@@ -1,11 +1,11 @@
 import LatchkeyBytes
 import LatchkeyReasons
 
-/// The fate of keys that were delivered.
+/// The daemon's answer to delivered keys.
 public enum UnlockOutcome: ControlFields, Equatable, Sendable {
   /// The keys are in use.
   case live
-  /// The keys wait until the locker is gone.
+  /// The daemon keeps the keys until the screen locker is gone.
   case staged
   /// The keys belong to another vault.
   case wrongKeys

@@ -1,18 +1,18 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// Tells how the prompt of this connection ended. There is no answer.
+/// Tells the daemon how the prompt of this connection ended. This message has no answer.
 package struct EndPrompt: ControlMessage {
   package typealias Answer = NoAnswer
   package static let operation: UInt8 = 6
   /// The end of the prompt.
   package let end: PromptEnd
 
-  /// The ends that `latchkey-prompt` reports, each at its number in a packet. It does not report whether anything is unlocked
-  /// now.
+  /// The ends that `latchkey-prompt` reports, in the order of their numbers in a packet. It never reports that something is
+  /// unlocked.
   private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused, .expired]
 
-  /// Makes the message. An end that only the daemon knows of is reported as ``PromptEnd/unavailable``.
+  /// Makes the message. An end that only the daemon can know is reported as ``PromptEnd/unavailable``.
   package init(_ end: PromptEnd) { self.end = end }
 
   package init?(decoding input: inout ByteReader) {

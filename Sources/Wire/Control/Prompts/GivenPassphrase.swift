@@ -1,7 +1,7 @@
 import LatchkeySodium
 
-/// An item's passphrase that a program gave instead of the person; erased with the last reference. The daemon passes it,
-/// sealed, to the program that shows the prompt. Both keep the opened packet in locked memory.
+/// An item's passphrase that a program gave instead of the person. It is erased with the last reference. The daemon sends it,
+/// encrypted, to the program that shows the prompt. Both keep the decrypted packet in locked memory.
 public final class GivenPassphrase {
   /// The passphrase, without a NUL at its end.
   public let bytes: SecureBytes
@@ -9,7 +9,7 @@ public final class GivenPassphrase {
   /// The longest passphrase that a person can type in answer to PAM.
   public static let limit = 511
 
-  /// A copy of `source`; nil for bytes that nobody could type: no bytes, too many, or a NUL.
+  /// A copy of `source`; nil for bytes that nobody could type: none, too many, or bytes with a NUL.
   init?(copying source: RawSpan) throws(SodiumError) {
     guard (1...GivenPassphrase.limit).contains(source.byteCount), !source.withUnsafeBytes({ $0.contains(0) }) else {
       return nil
@@ -17,7 +17,7 @@ public final class GivenPassphrase {
     bytes = try SecureBytes(copying: source)
   }
 
-  /// A copy of memory that somebody else owns.
+  /// A copy of foreign memory.
   public convenience init?(copying source: borrowing SecureBytes) throws(SodiumError) {
     try self.init(copying: source.bytes)
   }

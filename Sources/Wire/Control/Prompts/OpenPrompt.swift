@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// Makes a prompt for a collection that the peer shows itself, on this connection.
+/// Makes a prompt for a collection. The peer itself shows the prompt, on this connection.
 package struct OpenPrompt: ControlMessage {
   package typealias Answer = OpenedPrompt
   package static let operation: UInt8 = 9
@@ -31,10 +31,10 @@ package struct OpenPrompt: ControlMessage {
 package struct OpenedPrompt: ControlFields, Equatable, Sendable {
   /// The prompt's number.
   package let number: UInt64
-  /// The request.
+  /// The request that the peer shows.
   package let request: PromptRequest
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   package init(number: UInt64, request: PromptRequest) {
     self.number = number
     self.request = request

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// The key of a passphrase, on its way from the helper to the daemon, for one prompt.
+/// The key of a passphrase, which the helper sends to the daemon for one prompt.
 public struct PassphraseKey: KeyMessage, ~Copyable {
   package static let operation: UInt8 = 8
 
@@ -13,7 +13,7 @@ public struct PassphraseKey: KeyMessage, ~Copyable {
   private static let headSize = 8
   static let size = headSize + Key.size
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   public init(prompt: UInt64, key: consuming Key) {
     self.prompt = prompt
     self.key = key

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 
-/// Tells where the prompt of this connection is about to ask. A prompt on its client's terminal must not outlive the client,
-/// because a shell reads there again.
+/// Tells the daemon where the prompt of this connection is about to ask. A prompt on its client's terminal must end with the
+/// client, because a shell then reads from the terminal again.
 package struct PlacePrompt: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 47
@@ -21,7 +21,7 @@ package struct PlacePrompt: ControlMessage {
 
 /// Where a prompt asks the person.
 public enum PromptPlace: UInt8, Sendable {
-  /// In a window of the desktop, from which no other program reads.
+  /// In a window of the desktop, which no other program reads.
   case window = 1
   /// On the terminal of the program that caused the prompt.
   case terminal = 2

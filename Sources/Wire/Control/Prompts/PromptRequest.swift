@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// A request that `latchkey-prompt` shows a person. Labels and names are for a person to read. It contains no secret.
+/// A request that `latchkey-prompt` shows to a person. Its labels and names are only for reading, and it contains no secret.
 public struct PromptRequest: ControlFields, Equatable, Sendable {
   /// The purposes of a prompt.
   public enum Purpose: UInt8, Sendable {
@@ -9,20 +9,20 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     case login = 1
     /// The passphrase of a collection, by the PAM service `latchkey-collection`.
     case collection = 2
-    /// A new passphrase for a collection, by the same service.
+    /// A new passphrase for a collection, by `latchkey-collection` too.
     case newPassphrase = 3
     /// The requirements of an item, by `latchkey-presence`, `latchkey-biometry` and `latchkey-item`.
     case item = 4
-    /// A passphrase for an item that is to be stored, or to get another, by `latchkey-item`.
+    /// A passphrase for a new item, or another passphrase for an existing one, by `latchkey-item`.
     case newItemPassphrase = 5
-    /// The same as for ``item``, before the item's requirements are changed.
+    /// The same requirements as for ``item``, before a change of the requirements.
     case itemAccess = 6
     /// The login password, by `latchkey-unlock`, with which the first vault is created.
     case newVault = 7
-    /// No question: a person wanted to change the first collection's password, and reads how to do that.
+    /// No question, but advice: the person wanted to change the password of the default collection.
     case loginAdvice = 8
 
-    /// Whether an answer of the modules counts only after the person saw what it is about: a finger on the reader may have been
+    /// Whether an answer of PAM modules counts only after the person has seen the request. A finger on the reader may have been
     /// meant for something else.
     public var needsAgreement: Bool { self == .item || self == .itemAccess }
   }
@@ -33,19 +33,19 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     public let program: String
     /// The process id.
     public let pid: UInt32
-    /// The start time by the kernel's clock. Another process with the same id would have started later.
+    /// The start time on the kernel's clock. A later process with the same id has another start time.
     public let started: UInt64
 
-    /// The way in which it takes its arguments.
+    /// The form of the interpreter's arguments.
     public let family: Family
 
-    /// Interpreters that take their arguments in the same way.
+    /// Interpreters whose arguments have the same form.
     public enum Family: Sendable {
       case python, node, perl, ruby, java, shell
 
       /// Nil for any other program.
       init?(program: String) {
-        // "python3.11", "bash-static".
+        // The name may have a version or an ending, such as "python3.11" or "bash-static".
         switch program.prefix(while: { !$0.isNumber && $0 != "." && $0 != "-" }) {
         case "python", "pypy": self = .python
         case "node", "nodejs": self = .node
@@ -66,33 +66,33 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     }
   }
 
-  /// The longest text, in bytes; longer ones are cut.
+  /// The longest text, in bytes; longer texts are cut.
   static let textLimit = 255
 
   /// The prompt's purpose.
   public let purpose: Purpose
   /// The label of the collection or item; empty for the login password.
   public let label: String
-  /// The program that caused the prompt, as far as the system can tell; empty if it cannot. A hint, no proof.
+  /// The program that caused the prompt, as far as the system can tell; empty if it cannot. This is only a hint.
   public let caller: String
-  /// The window that the client named; empty, or in any form.
+  /// The window that the client named, in any form; empty if it named none.
   public let window: String
-  /// The device of the client's terminal, as "/dev/pts/3"; empty if it has none.
+  /// The device of the client's terminal, such as "/dev/pts/3"; empty if it has none.
   public let terminal: String
   /// The item's requirements.
   public let access: AccessControl
-  /// For how long the client may read the item again without asking, in seconds; 0 for one use.
+  /// The client may read the item again without a prompt for so many seconds; 0 for one use.
   public let reuse: UInt16
-  /// The change of the item, as words that follow "to"; empty for none.
+  /// The change of the item, as words that follow "to"; empty if there is none.
   public let change: String
-  /// The program's reason, in its own words; empty without one.
+  /// The program's reason, in its own words; empty if there is none.
   public let reason: String
   /// Whether the program gave the item's passphrase, so that the person is not asked for the passphrase.
   public let hasPassphrase: Bool
-  /// The process that caused the prompt, if its program is an interpreter; nil for any other.
+  /// The process that caused the prompt, if its program is an interpreter; nil for any other process.
   public let interpreter: Interpreter?
 
-  /// Puts them together.
+  /// Makes the value of its parts.
   public init(
     purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
     reuse: UInt16 = 0, change: String = "", reason: String = "", interpreter: Interpreter? = nil,

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 
-/// Takes over a prompt. From now on this connection shows it, and the prompt ends with the connection. Declined if nobody waits
-/// for the prompt, or it is shown already.
+/// Takes over a prompt. From now on this connection shows the prompt, and the prompt ends with the connection. The daemon declines
+/// if nobody waits for the prompt, or if it is already shown.
 package struct ShowPrompt: ControlMessage {
   package typealias Answer = PromptRequest
   package static let operation: UInt8 = 5

@@ -1,11 +1,11 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// The passphrase that a program gave for the prompt that this connection shows, sealed to a public key.
+/// Asks for the passphrase that a program gave for this connection's prompt, encrypted to a public key.
 package struct TakePassphrase: ControlMessage {
   package typealias Answer = SealedPassphrase
   package static let operation: UInt8 = 31
-  /// 32 bytes.
+  /// The public key, 32 bytes.
   package let publicKey: [UInt8]
 
   init(publicKey: [UInt8]) { self.publicKey = publicKey }
@@ -20,7 +20,7 @@ package struct TakePassphrase: ControlMessage {
 
 /// A passphrase for the program that asked for it.
 package struct SealedPassphrase: ControlFields {
-  /// The whole packet as it would be in the clear, sealed.
+  /// The whole unencrypted packet, sealed to the public key.
   private let box: [UInt8]
 
   private static var head: [UInt8] { ControlPacket.begin(TakePassphrase.operation).bytes }
@@ -36,7 +36,7 @@ package struct SealedPassphrase: ControlFields {
     box = Array(try OneTimeKey.seal(packet, to: publicKey).dropFirst(head.count))
   }
 
-  /// The passphrase; nil for bytes that nobody could type.
+  /// Decrypts the passphrase; nil for bytes that nobody could type.
   func open(with key: consuming OneTimeKey) throws(SodiumError) -> GivenPassphrase? {
     let sealed = SealedPassphrase.head + box
     let packet = try key.open(sealed.span.bytes)
@@ -52,7 +52,7 @@ package struct SealedPassphrase: ControlFields {
 }
 
 extension ControlClient {
-  /// The passphrase that a program gave for the prompt of this connection.
+  /// Asks for the passphrase that a program gave for the prompt of this connection.
   package borrowing func takePassphrase(until deadline: Int) throws(ControlError) -> GivenPassphrase {
     let key = try ControlClient.sodium { () throws(SodiumError) in try OneTimeKey() }
     let sealed = try ask(TakePassphrase(publicKey: key.publicKey), until: deadline)

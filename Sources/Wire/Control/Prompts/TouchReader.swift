@@ -1,7 +1,8 @@
 import LatchkeyBytes
 
-/// Has a finger verified, in the place of the login password, for a prompt that this process shows. The answer comes after the touch:
-/// then the vault is unlocked. Declined if it is not, or the prompt ends before. The prompt's own connection is another one.
+/// Has a finger verified instead of the login password, for a prompt that this process shows. The answer comes after the touch,
+/// when the vault is unlocked. The daemon declines if the vault stays locked, or if the prompt ends before. The process sends this
+/// on another connection than the prompt's.
 package struct TouchReader: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 48

@@ -4,7 +4,7 @@ import LatchkeyBytes
 package struct PutVaultAside: ControlMessage {
   package typealias Answer = VaultAside
   package static let operation: UInt8 = 29
-  /// The path of the vault's folder, as the peer knows it. If the vault has another path, nothing is done.
+  /// The path of the vault's folder that the peer expects. If the vault has another path, the daemon does nothing.
   package let folder: String
 
   package init(folder: String) { self.folder = folder }

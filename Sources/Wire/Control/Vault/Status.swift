@@ -5,14 +5,14 @@ import LatchkeyReasons
 public struct Status: ControlFields, Equatable, Sendable {
   /// The state of the vault.
   public enum State: UInt8, Sendable {
-    /// No login yet, or the session has ended.
+    /// There was no login yet, or the session has ended.
     case sealed = 0
     /// Everything can be read.
     case unlocked = 1
-    /// The session is past its first unlock, but locked.
+    /// The session was unlocked before, but is locked now.
     case locked = 2
 
-    /// The word for it: "sealed", "unlocked" or "locked".
+    /// The word for the state: "sealed", "unlocked" or "locked".
     public var name: String {
       switch self {
       case .sealed: "sealed"
@@ -24,12 +24,12 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// Whether the keys of one class are in memory.
   public struct ClassState: Equatable, Sendable {
-    /// The class's name, as "when-unlocked".
+    /// The class's name, such as "when-unlocked".
     public var name: String
-    /// Whether its keys are in memory.
+    /// Whether the keys of the class are in memory.
     public var isPresent: Bool
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     public init(name: String, isPresent: Bool) {
       self.name = name
       self.isPresent = isPresent
@@ -40,92 +40,93 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var state = State.sealed
   /// Whether the session was unlocked since it began.
   public var firstUnlocked = false
-  /// Why it is locked.
+  /// The reasons why the vault is locked.
   public var lockReasons: [Reason] = []
   /// Whether a locker is on the screen.
   public var lockerUp = false
-  /// Whether keys wait until the locker is gone.
+  /// Whether the daemon keeps keys until the screen locker is gone.
   public var staged = false
-  /// Every class.
+  /// The states of all classes.
   public var classes: [ClassState] = []
-  /// The problems, each of which names the file.
+  /// The problems. Each names the file.
   public var problems: [Reason] = []
   /// The vault's folder.
   public var vaultPath = ""
-  /// The keybag's generation; 0 without a keybag.
+  /// The keybag's generation; 0 if there is no keybag.
   public var generation: UInt64 = 0
-  /// Where the device key is kept: "tpm", "host" or "file"; "unavailable" while the device key cannot be used, empty without a
-  /// device key.
+  /// The place of the device key: "tpm", "host" or "file". "unavailable" while the device key cannot be used, and empty if there is
+  /// none.
   public var deviceKey = ""
   /// Whether memory that holds secrets is locked.
   public var memoryLocked = false
-  /// How many allocations for secrets were not locked since the daemon started, as a large secret with a small limit.
+  /// The number of allocations for secrets that were not locked since the daemon started, for example a large secret with a small
+  /// limit of locked memory.
   public var swappableSecrets: UInt64 = 0
   /// The owner of `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
   public var nameOwner = ""
   /// The sources of news about locked screens.
   public var lockSources: [Reason] = []
-  /// How many items there are.
+  /// The number of items.
   public var items: UInt64 = 0
-  /// How many collections there are.
+  /// The number of collections.
   public var collections: UInt64 = 0
 
-  /// How many collections have an explicit lock.
+  /// The number of collections with an explicit lock.
   public var lockedCollections: UInt64 = 0
 
   /// Whether any item has an explicit lock.
   public var hasLockedItems = false
 
-  /// Whether a deleted collection that is to come back waits for the password.
+  /// Whether a deleted collection will come back when the person gives the password.
   public var hasWaitingCollections = false
 
-  /// How many items only another device opens.
+  /// The number of items that only another device can open.
   public var otherDeviceItems: UInt64 = 0
 
-  /// How far a change of keys is.
+  /// The progress of a change of keys.
   public struct Rotation: Equatable, Sendable {
-    /// Items whose keys are still to be wrapped anew.
+    /// The number of items whose keys must still be wrapped again.
     public var left: UInt64 = 0
-    /// Items of locked collections, which follow when their collections are unlocked.
+    /// The number of items in locked collections. They follow when their collections are unlocked.
     public var closed: UInt64 = 0
-    /// Items of other devices, which follow on those devices.
+    /// The number of items of other devices. They follow on those devices.
     public var otherDevice: UInt64 = 0
-    /// Items that somebody else put into the vault, which are never opened.
+    /// The number of items that another program put into the vault's database. They are never opened.
     public var quarantined: UInt64 = 0
     /// Whether something still depends on former tier keys.
     public var needsFormerKeys = false
 
-    /// Nothing left to do.
+    /// A rotation with nothing left to do.
     public init() {}
   }
 
-  /// How far a change of keys is.
+  /// The progress of a change of keys.
   public var rotation = Rotation()
-  /// The newest key epoch; 0 without a keybag.
+  /// The newest key epoch; 0 if there is no keybag.
   public var epoch: UInt32 = 0
-  /// When the recovery code was made, in seconds since 1970; 0 without one.
+  /// The moment at which the recovery code was made, in seconds since 1970; 0 if there is none.
   public var recoveryCodeCreated: UInt64 = 0
   /// Whether the login has no password, so that the vault is always unlocked.
   public var passwordless = false
-  /// Whether the session is past its first unlock by a login in which nobody gave a password.
+  /// Whether the session's first unlock was by a login in which nobody gave a password.
   public var openedWithoutPassword = false
 
-  /// Whether nobody gave a password in this session yet, and no key of another kind unlocked the vault.
+  /// Whether nothing has unlocked the whole vault in this session yet: no password, and no key of another kind.
   public var lacksPassword: Bool { state == .sealed || (state == .locked && openedWithoutPassword) }
 
   /// One way into the vault.
   public struct Protector: Equatable, Sendable {
-    /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key, 5 finger,
-    /// 6 security key.
+    /// The protector's kind, with the numbers of ``Keybag/Protector/Kind``: 1 password, 2 recovery code, 3 session, 4 device key, 5
+    /// finger, 6 security key.
     public var kind: UInt8
-    /// How far it is to be believed, as ``Keybag/Protector/State`` has it: 0 unproven, 1 proven, 2 retiring.
+    /// The protector's state, with the numbers of ``Keybag/Protector/State``: 0 unproven, 1 proven, 2 retiring.
     public var state: UInt8
-    /// When it was made, in seconds since 1970.
+    /// The moment at which the protector was made, in seconds since 1970.
     public var created: UInt64
-    /// The name that the person gave it; empty for none.
+    /// The name that the person gave the protector; empty if there is none.
     public var name: String
 
-    /// Puts them together.
+    /// Makes the value of its parts.
     public init(kind: UInt8, state: UInt8, created: UInt64, name: String = "") {
       self.kind = kind
       self.state = state
@@ -136,39 +137,39 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// The ways into the vault.
   public var protectors: [Protector] = []
-  /// Whether the keybag is an older copy than the one that was open on this machine before.
+  /// Whether the keybag is older than the keybag that this machine used before.
   public var hasOlderKeybag = false
-  /// Whether the database is an older copy.
+  /// Whether the database is older than the database that this machine used before.
   public var hasOlderDatabase = false
-  /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
+  /// Whether the login password was changed without Latchkey, and the vault waits for the former password.
   public var needsFormerPassword = false
 
   /// The generations of the vault.
   public struct History: Equatable, Sendable {
-    /// Whether any are made.
+    /// Whether the daemon makes generations.
     public var isOn = false
-    /// How many there are.
+    /// The number of generations.
     public var count: UInt32 = 0
-    /// When the newest was made, in seconds since 1970; 0 without one.
+    /// The moment at which the newest generation was made, in seconds since 1970; 0 if there is none.
     public var newest: UInt64 = 0
-    /// Why the last one was not made; nil if it was made.
+    /// The reason why the last generation was not made; nil if it was made.
     public var problem: Reason?
 
-    /// None.
+    /// A history without generations.
     public init() {}
   }
 
   /// The generations of the vault.
   public var history = History()
 
-  /// The damaged files that were put aside and are still there: names in the vault's folder.
+  /// The names of damaged files in the vault's folder that the daemon has put aside.
   public var damagedFiles: [String] = []
 
   /// Whether a finger at the locked screen unlocks the vault.
   public enum Finger: UInt8, Sendable {
-    /// No protector of a finger.
+    /// The keybag has no protector for a finger.
     case notAdded = 0
-    /// The next unlock by a password makes it ready.
+    /// A finger will unlock the vault after the next unlock by a password.
     case waitsForPassword = 1
     /// A finger unlocks the vault, and the TPM has the key.
     case inTPM = 2
@@ -178,7 +179,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     /// Whether the device key service has the key.
     public var isHeld: Bool { self == .inTPM || self == .inMemory }
 
-    /// The word for it in JSON.
+    /// The word for this value in JSON.
     public var name: String {
       switch self {
       case .notAdded: "not-added"
@@ -191,13 +192,13 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// Whether a finger at the locked screen unlocks the vault.
   public var finger = Finger.notAdded
-  /// Why it does not, if anything but the missing password is known.
+  /// The reason why a finger does not unlock the vault; nil if only the password is missing.
   public var fingerProblem: Reason?
 
-  /// A status with nothing in it.
+  /// An empty status.
   public init() {}
 
-  // With these limits the largest status, four full lists and three texts, fits into a packet.
+  // With these limits even the largest status, with four full lists and three texts, fits into a packet.
   private static let listLimit = 16
   private static let reasonLimit = 240
   private static let problemLimit = 1024
