@@ -19,9 +19,9 @@ public enum AgentMessage: UInt8, Sendable {
   /// The longest message, in bytes, without its length.
   public static let sizeLimit = 256 << 10
 
-  /// The extensions that a client can ask for.
+  /// The extension with which a client asks for the list of extensions.
   public static let query = "query"
-  /// Binds a connection to a session of ssh.
+  /// The extension that binds a connection to an ssh session.
   public static let sessionBind = "session-bind@openssh.com"
 }
 
@@ -29,7 +29,7 @@ public enum AgentMessage: UInt8, Sendable {
 public struct SignatureFlags: OptionSet, Sendable {
   /// The bits of the protocol.
   public let rawValue: UInt32
-  /// From the bits of the protocol.
+  /// Takes the bits of the protocol.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// RSA with SHA-256.

@@ -1,15 +1,15 @@
 import Glibc
 import LatchkeySodium
 
-/// One step that a key with `restrict-destination-v00@openssh.com` may take: from a host, or from here, to a host.
+/// One allowed step of a key with `restrict-destination-v00@openssh.com`: from a host, or from this machine, to a host.
 public struct DestinationConstraint: Equatable, Sendable {
   /// An end of the step.
   struct End: Equatable, Sendable {
-    /// The user there, as a pattern; empty for any.
+    /// A pattern for the user at this end; empty for any user.
     let user: String
     /// The host's name; empty for this machine.
     let host: String
-    /// The host's keys, and whether each is an authority's.
+    /// The host's keys. Each is either the host's own key or the key of a certificate authority.
     let keys: [(key: PublicKey, isAuthority: Bool)]
 
     static func == (left: End, right: End) -> Bool {
@@ -21,7 +21,7 @@ public struct DestinationConstraint: Equatable, Sendable {
       var reader = reader
       user = try reader.text(bytes)
       host = try reader.text(bytes)
-      guard try reader.string(bytes).isEmpty else { throw SSHReader.Malformed() }  // reserved
+      guard try reader.string(bytes).isEmpty else { throw SSHReader.Malformed() }  // This field is reserved.
       var keys: [(key: PublicKey, isAuthority: Bool)] = []
       while !reader.isAtEnd {
         guard keys.count < DestinationConstraint.limit else { throw SSHReader.Malformed() }
@@ -31,7 +31,7 @@ public struct DestinationConstraint: Equatable, Sendable {
       self.keys = keys
     }
 
-    /// Whether a host that proved to have a key is meant.
+    /// Whether this end is the host that has proved that it has a key.
     func fits(_ key: PublicKey) -> Bool {
       keys.contains { known in
         guard known.isAuthority else { return key.certificate == nil && known.key == key }
@@ -70,9 +70,9 @@ public struct DestinationConstraint: Equatable, Sendable {
   /// Whether a step is allowed.
   ///
   /// - Parameters:
-  ///   - origin: the key of the host that it begins at; nil for this machine.
-  ///   - target: the key of the host that it leads to; nil for any.
-  ///   - user: the user who logs in there; nil before a login.
+  ///   - origin: the key of the host at which the step begins; nil for this machine.
+  ///   - target: the key of the host to which the step leads; nil for any host.
+  ///   - user: the user who logs in at that host; nil before a login.
   func allows(from origin: PublicKey?, to target: PublicKey?, user: String?) -> Bool {
     if let origin {
       guard from.fits(origin) else { return false }
@@ -94,7 +94,7 @@ struct NamePattern {
   func matches(_ name: String) -> Bool {
     let name = Array(name.utf8)
     var (place, at) = (0, 0)
-    // Where the last star is, and what it has matched so far.
+    // The place of the last star in the pattern, and the end of the text that it matches so far.
     var star: (pattern: Int, name: Int)?
     while at < name.count {
       if place < pattern.count, pattern[place] == UInt8(ascii: "*") {

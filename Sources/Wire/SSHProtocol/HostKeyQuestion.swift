@@ -1,5 +1,5 @@
-/// OpenSSH's question whether a host's key is right. Its answer is typed and is no secret. Every other question of OpenSSH's may be
-/// for a passphrase, and names of files and hosts in it say what somebody else likes.
+/// OpenSSH's question whether a host's key is right. The person types the answer, which is no secret. Any other question of OpenSSH
+/// may be for a passphrase, even if names of files and hosts in it suggest something else.
 public enum HostKeyQuestion {
   private static let beginning = "The authenticity of host '"
   private static let ends = [
@@ -9,7 +9,7 @@ public enum HostKeyQuestion {
   /// OpenSSH's questions after an invalid answer.
   private static let again = ["Please type 'yes', 'no' or the fingerprint:", "Please type 'yes' or 'no':"]
 
-  /// Whether OpenSSH asks this about a host's key.
+  /// Whether a question is OpenSSH's question about a host's key.
   public static func matches(_ question: String) -> Bool {
     var question = Substring(question)
     while question.last == " " { question.removeLast() }

@@ -2,19 +2,19 @@ import LatchkeySodium
 
 /// The constraints that came with a key.
 public struct KeyConstraints: Equatable, Sendable {
-  /// Why constraints are refused.
+  /// The reason why constraints are refused.
   public enum Failure: Error {
     /// The constraints are damaged, or one of them occurs twice.
     case malformed
-    /// A constraint is not known here. A key must not be taken without it.
+    /// This version does not know a constraint. The key must not be accepted without it.
     case unknown
   }
 
-  /// After how many seconds the key is removed.
+  /// The key is removed after so many seconds.
   public var lifetime: UInt32?
-  /// Whether each use asks.
+  /// Whether each use of the key asks the person.
   public var confirms = false
-  /// The bytes of its destinations, as they came; empty for any destination.
+  /// The bytes of the allowed destinations, unchanged; empty for any destination.
   public var destinations: [UInt8] = []
   /// The library that speaks to the security key, or ``SecurityKey/internalProvider``; nil for keys of other kinds.
   public var provider: String?
@@ -22,7 +22,7 @@ public struct KeyConstraints: Equatable, Sendable {
   /// No constraints.
   public init() {}
 
-  /// Reads all of them.
+  /// Reads all constraints.
   public init(_ bytes: RawSpan, _ reader: inout SSHReader) throws(Failure) {
     do {
       while !reader.isAtEnd {
@@ -38,7 +38,7 @@ public struct KeyConstraints: Equatable, Sendable {
           case "restrict-destination-v00@openssh.com":
             guard destinations.isEmpty else { throw Failure.malformed }
             destinations = try reader.octets(bytes)
-            // A key without a destination would be one for every destination.
+            // An empty list would mean every destination, so it is refused.
             guard
               try !DestinationConstraint.read(
                 destinations.span.bytes, SSHReader(0..<destinations.count)

@@ -1,12 +1,12 @@
 import LatchkeySodium
 
-/// A file of one private key, in OpenSSH's format and without a passphrase: what `ssh-keygen` writes and reads.
+/// A file of one private key, in OpenSSH's format and without a passphrase, as `ssh-keygen` writes and reads it.
 public enum KeyFile {
-  /// Why a file gives no key.
+  /// The reason why a file gives no key.
   public enum Failure: Error {
     /// The file has a passphrase.
     case encrypted
-    /// The file is no key file, or its key is of a kind that cannot sign here.
+    /// The file is not a key file, or this program cannot sign with its kind of key.
     case malformed
   }
 
@@ -14,7 +14,7 @@ public enum KeyFile {
   public struct Contents: ~Copyable {
     /// The key.
     public let key: PrivateKey
-    /// The owner's name for it.
+    /// The comment, which is the owner's name for the key.
     public let comment: String
 
     /// The key alone.
@@ -25,10 +25,10 @@ public enum KeyFile {
   private static let footer = Array("-----END OPENSSH PRIVATE KEY-----".utf8)
   private static let magic = Array("openssh-key-v1\0".utf8)
   private static let lineLength = 70
-  /// Fields fill whole blocks of this size, also without a cipher.
+  /// The fields fill whole blocks of this size, even without encryption.
   private static let blockSize = 8
 
-  /// The file of a key.
+  /// Writes the file of a key.
   public static func encode(_ key: borrowing PrivateKey, comment: String) throws(SodiumError) -> SecureBytes {
     var front = SSHWriter()
     for byte in magic { front.byte(byte) }
@@ -40,7 +40,7 @@ public enum KeyFile {
     let size = 8 + key.fields.count + note.bytes.count
     let padded = (size + blockSize - 1) / blockSize * blockSize
     front.number(UInt32(padded))
-    // Two equal numbers show a reader whether it decrypted the rest.
+    // Two equal numbers show a reader that it has decrypted the rest correctly.
     let check = Sodium.randomBytes(4)
     let begin = front.bytes.count
     var whole = try SecureBytes(count: begin + padded)
@@ -84,7 +84,7 @@ public enum KeyFile {
     } catch let failure as Failure { throw failure } catch { throw .malformed }
   }
 
-  /// The bytes between the lines at its beginning and its end.
+  /// The bytes between the file's first and last line.
   private static func text(of file: RawSpan) -> SecureBytes? {
     let range = file.withUnsafeBytes { all -> Range<Int>? in
       guard all.starts(with: header) else { return nil }

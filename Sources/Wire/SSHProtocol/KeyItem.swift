@@ -1,14 +1,14 @@
 import LatchkeySodium
 
-/// How an ssh key is an item of the vault: its attributes are public, its secret is a ``KeyFile``.
+/// An ssh key in the form of an item of the vault. The item's attributes have the public key, and its secret is a ``KeyFile``.
 public struct KeyItem: Equatable, Sendable {
-  /// When a signature by the key asks the person.
+  /// When a signature by the key needs a question to the person.
   public enum Asking: String, CaseIterable, Sendable {
-    /// No signature asks.
+    /// Never.
     case never
-    /// Once until the next lock.
+    /// Once until the next lock of the vault.
     case once
-    /// Each time.
+    /// At each signature.
     case always
   }
 
@@ -19,13 +19,13 @@ public struct KeyItem: Equatable, Sendable {
 
   /// The public key.
   public var publicKey: PublicKey
-  /// When it asks.
+  /// When a signature asks the person.
   public var asking: Asking
-  /// The moment at which the key is removed, in seconds since the machine started; nil for never.
+  /// The moment at which the key is removed, in seconds since the machine started; nil if the key does not expire.
   public var expiry: UInt64?
-  /// Where it may be used, as the protocol has it; empty for everywhere.
+  /// The destinations for which the key may be used, in the protocol's form; empty for all.
   public var destinations: [UInt8]
-  /// The library that speaks to its security key; nil for OpenSSH's own.
+  /// The library that speaks to the security key; nil for OpenSSH's own.
   public var provider: String?
 
   /// A key without constraints.
@@ -36,7 +36,7 @@ public struct KeyItem: Equatable, Sendable {
     self.provider = provider
   }
 
-  /// Reads attributes; nil if they are no key's. An unknown word for when it asks means each time.
+  /// Reads attributes; nil if they do not belong to a key. If the word for ``asking`` is unknown, each signature asks.
   public init?(attributes: [String: String]) {
     guard attributes[Self.schemaName] == Self.schema, let text = attributes["public-key"],
       let blob = Base64.decode(text), let key = try? PublicKey(blob: blob)
@@ -49,7 +49,7 @@ public struct KeyItem: Equatable, Sendable {
       expiry = moment
     }
     if let text = attributes["destinations"] {
-      // A constraint that nobody can read allows nothing.
+      // An unreadable constraint allows nothing.
       guard let bytes = Base64.decode(text), !bytes.isEmpty else { return nil }
       destinations = bytes
     } else {
@@ -57,7 +57,7 @@ public struct KeyItem: Equatable, Sendable {
     }
   }
 
-  /// The attributes of its item.
+  /// The attributes of the key's item.
   public var attributes: [String: String] {
     var all = [
       Self.schemaName: Self.schema, "public-key": Base64.encode(publicKey.blob), "type": publicKey.type,

@@ -2,7 +2,7 @@ import LatchkeyGcrypt
 import LatchkeySodium
 
 extension PrivateKey {
-  /// A new key.
+  /// Makes a new key.
   public static func generate(_ kind: NewKeyKind) throws -> PrivateKey {
     switch kind {
     case .ed25519: return try generate()
@@ -11,12 +11,12 @@ extension PrivateKey {
       return try assemble(PublicKey.Kind.ecdsa(curve).name, [curve.rawValue], new, ["q", "d"])
     case .rsa(let bits):
       let new = try GeneratedKey(rsaBits: bits)
-      // libgcrypt has the inverse of its first prime modulo its second one. Files of keys have the second prime first.
+      // libgcrypt stores the inverse of the first prime modulo the second prime. Key files have the two primes in the other order.
       return try assemble(PublicKey.Kind.rsa.name, [], new, ["n", "e", "d", "u", "q", "p"])
     }
   }
 
-  /// The key of fields that begin with some texts, and go on with numbers of a new pair.
+  /// Makes a key of fields: first some texts, and then numbers of a new key pair.
   private static func assemble(
     _ type: String, _ texts: [String], _ new: borrowing GeneratedKey, _ numbers: [String]
   ) throws -> PrivateKey {
@@ -52,12 +52,12 @@ public enum NewKeyKind: Equatable, Sendable {
   /// RSA, with a modulus of this many bits.
   case rsa(bits: Int)
 
-  /// The bits of an RSA key without a choice.
+  /// The size of an RSA key if the person chooses none.
   public static let usualBits = 3072
-  /// The bits that an RSA key can have.
+  /// The allowed sizes of an RSA key.
   public static let bits = 2048...8192
 
-  /// By the words of `ssh-keygen -t` and `-b`; nil if they do not fit.
+  /// Reads the words of `ssh-keygen -t` and `-b`; nil if they do not fit together.
   public init?(type: String, bits: Int?) {
     switch (type, bits) {
     case ("ed25519", nil): self = .ed25519

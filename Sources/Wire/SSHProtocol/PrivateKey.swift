@@ -1,19 +1,19 @@
 import LatchkeyGcrypt
 import LatchkeySodium
 
-/// A private key of ssh, in locked memory: its fields as the agent protocol and files of keys have them, one behind the other.
+/// A private key of ssh in locked memory. Its fields follow one another, as in the agent protocol and in key files.
 public struct PrivateKey: ~Copyable {
-  /// Its public part, or its certificate.
+  /// The key's public part, or its certificate.
   public let publicKey: PublicKey
-  /// The fields, from the name of its type on.
+  /// The fields, beginning with the name of the key's type.
   let fields: SecureBytes
-  /// For a key whose device signs: what the device must do. Nil for any other.
+  /// For a key that signs in a device, the device's part of the key. Nil for any other key.
   public let securityKey: SecurityKey?
-  /// Where its secret numbers are: for Ed25519 the secret key; for RSA d, the inverse, p and q; for ECDSA the scalar; for a security
-  /// key the handle, from which its device makes the secret.
+  /// The places of the secret numbers. Ed25519 has the secret key, RSA has d, the inverse, p and q, and ECDSA has the scalar. A
+  /// security key has the handle, from which its device makes the secret.
   private let numbers: [Range<Int>]
 
-  /// A new Ed25519 key.
+  /// Makes a new Ed25519 key.
   public static func generate() throws(SodiumError) -> PrivateKey {
     let secret = try Ed25519.makeSecretKey()
     var out = SSHWriter()
@@ -27,13 +27,13 @@ public struct PrivateKey: ~Copyable {
     do throws(Failure) { return try PrivateKey(bytes.bytes, &reader) } catch { throw .badArgument }
   }
 
-  /// Why bytes are no key.
+  /// The reason why bytes are not a key.
   public enum Failure: Error {
-    /// They are damaged, or of a kind that cannot sign here.
+    /// The bytes are damaged, or this program cannot sign with this kind of key.
     case malformed
   }
 
-  /// Reads a key, and leaves the reader behind it.
+  /// Reads a key. Afterwards the reader is behind the key.
   public init(_ bytes: RawSpan, _ reader: inout SSHReader) throws(Failure) {
     let begin = reader.position
     let found: (publicKey: PublicKey, securityKey: SecurityKey?, numbers: [Range<Int>])
@@ -75,7 +75,7 @@ public struct PrivateKey: ~Copyable {
       }
       numbers = [try reader.string(bytes)]
     case .securityKey(let algorithm):
-      // OpenSSH leaves out the point of an ECDSA key behind its certificate, and not that of an Ed25519 key.
+      // After a certificate, OpenSSH leaves out the point of an ECDSA key, but not the point of an Ed25519 key.
       if certificate == nil || algorithm == .ed25519 {
         let point = try algorithm.readPoint(bytes, &reader)
         if algorithm == .ecdsa { out.text(NamedCurve.p256.rawValue) }
@@ -85,7 +85,7 @@ public struct PrivateKey: ~Copyable {
       out.string(application)
       securityKey = SecurityKey(flags: try reader.byte(bytes))
       numbers = [try reader.string(bytes)]
-      _ = try reader.string(bytes)  // reserved
+      _ = try reader.string(bytes)  // This field is reserved.
       if case .securityKey(_, let known) = certificate?.numbers, known != application { throw SSHReader.Malformed() }
     }
     let isWhole = kind == .ed25519 || kind == .securityKey(.ed25519)
@@ -97,7 +97,8 @@ public struct PrivateKey: ~Copyable {
     return (try PublicKey(blob: out.bytes), securityKey, numbers)
   }
 
-  /// Whether its public and secret numbers belong together. Only its device knows that of a security key.
+  /// Whether the key's public and secret numbers belong together. Only the device of a security key can know this, so such a key
+  /// counts as consistent.
   public var isConsistent: Bool {
     if securityKey != nil { return true }
     if case .ed25519(let point) = publicKey.numbers {
@@ -129,7 +130,7 @@ public struct PrivateKey: ~Copyable {
 
   /// Signs a message.
   ///
-  /// - Returns: the signature with its type in front; nil if no memory is left, and for a security key.
+  /// - Returns: the signature, which begins with its type. Nil if no memory is left, and for a security key.
   public func sign(_ message: RawSpan, _ flags: SignatureFlags) -> [UInt8]? {
     var out = SSHWriter()
     do {
@@ -139,8 +140,8 @@ public struct PrivateKey: ~Copyable {
         out.string(try Ed25519.sign(message, secretKey: fields.bytes.extracting(numbers[0])))
       case .rsa:
         guard case .rsa(_, let modulus) = publicKey.numbers else { return nil }
-        // Without a flag the protocol means SHA-1, which protects nobody any more. `ssh-add -T` of OpenSSH 9.2 gives none, and takes
-        // SHA-256.
+        // Without a flag the protocol means SHA-1, which is no longer secure, so this uses SHA-256. `ssh-add -T` of OpenSSH 9.2
+        // sends no flag, and accepts SHA-256.
         let hash: SignatureHash = flags.contains(.sha512) && !flags.contains(.sha256) ? .sha512 : .sha256
         let signature = try message.withUnsafeBytes { try signingKey().signRSA($0, hash) }
         let size = modulus.drop { $0 == 0 }.count

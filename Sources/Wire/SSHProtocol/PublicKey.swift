@@ -1,14 +1,14 @@
 import LatchkeyGcrypt
 import LatchkeySodium
 
-/// A public key of ssh, or a certificate with one, as it travels.
+/// A public key of ssh, or a certificate with a public key, in the form of the protocol.
 public struct PublicKey: Equatable, Sendable {
-  /// The kinds of keys that can sign here.
+  /// The kinds of keys with which this program can sign.
   public enum Kind: Equatable, Sendable {
     case ed25519
     case rsa
     case ecdsa(NamedCurve)
-    /// One whose private part never leaves a device.
+    /// A key whose private part never leaves a device.
     case securityKey(SecurityKey.Algorithm)
 
     /// The name of the plain key's type.
@@ -40,25 +40,25 @@ public struct PublicKey: Equatable, Sendable {
 
   /// A certificate's statements about its key.
   public struct Certificate: Equatable, Sendable {
-    /// Whether it is a host's.
+    /// Whether the certificate is for a host.
     public let isHost: Bool
-    /// The names that it is for.
+    /// The names for which the certificate is valid.
     let principals: [[UInt8]]
-    /// The key that signed it.
+    /// The key that signed the certificate.
     let authority: [UInt8]
-    /// From when it is valid, in seconds since 1970.
+    /// The moment at which the certificate becomes valid, in seconds since 1970.
     let begin: UInt64
-    /// From when it is not valid any more.
+    /// The moment at which the certificate expires.
     let end: UInt64
-    /// Whether it has options that a reader must understand.
+    /// Whether the certificate has options that a reader must understand.
     let hasCriticalOptions: Bool
     /// The authority's signature of the bytes before the signature.
     let signature: [UInt8]
-    /// How many bytes are signed.
+    /// The number of signed bytes.
     let signedCount: Int
   }
 
-  /// The numbers of a key, as its blob has them.
+  /// The numbers of a key, in the form of the blob.
   enum Numbers: Equatable, Sendable {
     case ed25519(point: [UInt8])
     case rsa(exponent: [UInt8], modulus: [UInt8])
@@ -66,27 +66,29 @@ public struct PublicKey: Equatable, Sendable {
     case securityKey(point: [UInt8], application: [UInt8])
   }
 
-  /// All of its bytes.
+  /// All bytes of the key.
   public let blob: [UInt8]
-  /// The name of the key's type; certificates have types of their own.
+  /// The name of the key's type; certificates have their own types.
   public let type: String
-  /// Its kind, without regard to a certificate.
+  /// The kind of the key. It is the same for a certificate of the key.
   public let kind: Kind
-  /// Its certificate's statements; nil without one.
+  /// The certificate's statements; nil if this is not a certificate.
   public let certificate: Certificate?
   let numbers: Numbers
 
   static let certificateSuffix = "-cert-v01@openssh.com"
-  /// RSA moduli, in bytes: up to 8,192 bits, and a byte for the sign. Longer ones cost the agent too much time.
+  /// The allowed sizes of RSA moduli, in bytes: up to 8,192 bits, and a byte for the sign. Longer moduli would cost the agent too
+  /// much time.
   static let moduli = 128...1025
   /// The longest RSA exponent, in bytes without leading zeros. A long one makes each verification slow.
   static let exponentLimit = 8
 
-  /// The kind of a key, and whether it is a certificate, by the name of its type.
+  /// Tells the kind of a key, and whether it is a certificate, from the name of its type.
   static func kind(ofType type: String) throws(SSHReader.Malformed) -> (kind: Kind, isCertificate: Bool) {
     let isCertificate = type.hasSuffix(certificateSuffix)
     var name = isCertificate ? String(type.dropLast(certificateSuffix.count)) : type
-    // The type of a security key is an extension itself, and its certificate's type has that ending once.
+    // The name of a security key's type already ends with "@openssh.com". The name of its certificate's type has this ending only
+    // once.
     if isCertificate, name.hasPrefix(SecurityKey.typePrefix) { name += SecurityKey.typeSuffix }
     guard let kind = Kind(name: name) else { throw SSHReader.Malformed() }
     return (kind, isCertificate)
@@ -98,7 +100,7 @@ public struct PublicKey: Equatable, Sendable {
     var reader = SSHReader(0..<blob.count)
     let type = try reader.text(bytes)
     let (kind, isCertificate) = try Self.kind(ofType: type)
-    if isCertificate { _ = try reader.string(bytes) }  // the nonce
+    if isCertificate { _ = try reader.string(bytes) }  // Skips the nonce.
     switch kind {
     case .ed25519:
       let point = try reader.octets(bytes)
@@ -129,17 +131,17 @@ public struct PublicKey: Equatable, Sendable {
   private static func readCertificate(
     _ bytes: RawSpan, _ reader: inout SSHReader
   ) throws(SSHReader.Malformed) -> Certificate {
-    _ = try reader.take(8)  // the serial number
+    _ = try reader.take(8)  // Skips the serial number.
     let type = try reader.number(bytes)
     guard type == 1 || type == 2 else { throw SSHReader.Malformed() }
-    _ = try reader.string(bytes)  // the key's id
+    _ = try reader.string(bytes)  // Skips the key's id.
     var names = try reader.fields(bytes)
     var principals: [[UInt8]] = []
     while !names.isAtEnd, principals.count < 256 { principals.append(try names.octets(bytes)) }
     let begin = try moment(bytes, &reader)
     let end = try moment(bytes, &reader)
     let hasCriticalOptions = try !reader.string(bytes).isEmpty
-    for _ in 0..<2 { _ = try reader.string(bytes) }  // extensions, and a reserved field
+    for _ in 0..<2 { _ = try reader.string(bytes) }  // Skips the extensions and a reserved field.
     let authority = try reader.octets(bytes)
     let signedCount = reader.position
     let signature = try reader.octets(bytes)
@@ -153,9 +155,9 @@ public struct PublicKey: Equatable, Sendable {
     return high << 32 | UInt64(try reader.number(bytes))
   }
 
-  /// Whether this is a certificate by which an authority says, now, that the key is a host's.
+  /// Whether this is a certificate in which an authority says that the key belongs to a host, and which is valid now.
   ///
-  /// - Parameter now: in seconds since 1970.
+  /// - Parameter now: the present moment, in seconds since 1970.
   func isCertified(by authority: PublicKey, as host: String, now: UInt64) -> Bool {
     guard let certificate, certificate.isHost, !certificate.hasCriticalOptions, authority.certificate == nil,
       certificate.authority == authority.blob, certificate.principals.contains(Array(host.utf8)),
@@ -184,19 +186,19 @@ public struct PublicKey: Equatable, Sendable {
     return out.bytes
   }
 
-  /// How people tell keys apart, as "SHA256:…". A certificate has the fingerprint of its key.
+  /// The fingerprint, such as "SHA256:…", by which people recognise a key. A certificate has the fingerprint of its key.
   public var fingerprint: String {
     let digest = plainBlob.withUnsafeBytes { SignatureHash.sha256.digest($0) }
     return "SHA256:" + String(Base64.encode(digest).prefix { $0 != "=" })
   }
 
-  /// The line of a file of public keys.
+  /// The key as a line of a file of public keys.
   public func line(comment: String) -> String {
     "\(type) \(Base64.encode(blob))" + (comment.isEmpty ? "" : " \(Self.oneLine(comment))")
   }
 
-  /// A comment as it can stand in a line. Its words are a label that any program chooses, and a second line of `authorized_keys` is
-  /// another key.
+  /// A comment, made safe for one line of a file. The comment is a label that any program can choose, and a second line in
+  /// `authorized_keys` would be another key.
   public static func oneLine(_ comment: String) -> String {
     let scalars = comment.unicodeScalars.map { scalar -> Unicode.Scalar in
       switch scalar.properties.generalCategory {
@@ -207,7 +209,7 @@ public struct PublicKey: Equatable, Sendable {
     return String(String.UnicodeScalarView(scalars))
   }
 
-  /// Whether `signature`, with its type in front, is this key's signature of a message.
+  /// Whether `signature`, which begins with its type, is this key's signature of a message.
   public func isSignature(_ signature: [UInt8], of message: RawSpan) -> Bool {
     let bytes = signature.span.bytes
     var reader = SSHReader(0..<signature.count)

@@ -1,20 +1,20 @@
 import LatchkeySodium
 
-/// A place in bytes that ssh's protocols define (RFC 4251, section 5). It holds no bytes, because they may be secret: each call
-/// is given them. Never traps: a missing field throws ``Malformed``.
+/// A place in bytes that ssh's protocols define (RFC 4251, section 5). It holds no bytes, because they may be secret, so each call
+/// gets them as an argument. It never traps: a missing field throws ``Malformed``.
 public struct SSHReader {
-  /// The bytes are not what the protocol says.
+  /// The bytes do not follow the protocol.
   public struct Malformed: Error {
-    /// An error without any more to say.
+    /// An error without details.
     public init() {}
   }
 
-  /// Where the next field begins.
+  /// The place where the next field begins.
   public private(set) var position: Int
-  /// Where the fields end.
+  /// The place where the fields end.
   public let end: Int
 
-  /// A reader of a range.
+  /// A reader of the bytes in a range.
   public init(_ range: Range<Int>) { (position, end) = (range.lowerBound, range.upperBound) }
 
   /// Whether everything was read.
@@ -44,13 +44,13 @@ public struct SSHReader {
     try take(Int(try number(bytes)))
   }
 
-  /// The next string's bytes. Not for secrets.
+  /// The next string's bytes. Do not use this for secrets, because it copies them.
   public mutating func octets(_ bytes: RawSpan) throws(Malformed) -> [UInt8] {
     let range = try string(bytes)
     return bytes.withUnsafeBytes { Array($0[range]) }
   }
 
-  /// The next string as text; bytes that are not UTF-8 are replaced. Not for secrets.
+  /// The next string as text; invalid bytes are replaced. Do not use this for secrets, because it copies them.
   public mutating func text(_ bytes: RawSpan) throws(Malformed) -> String {
     String(decoding: try octets(bytes), as: UTF8.self)
   }
@@ -60,6 +60,6 @@ public struct SSHReader {
 }
 
 extension RawSpan {
-  /// Bytes of a range. Not for secrets.
+  /// A copy of the bytes in a range. Do not use this for secrets.
   func octets(_ range: Range<Int>) -> [UInt8] { withUnsafeBytes { Array($0[range]) } }
 }

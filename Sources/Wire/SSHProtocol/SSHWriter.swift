@@ -1,4 +1,4 @@
-/// Writes the fields that ``SSHReader`` reads. Not for secrets: its memory is not erased.
+/// Writes the fields that ``SSHReader`` reads. Do not use it for secrets, because its memory is not erased.
 public struct SSHWriter {
   /// The bytes written so far.
   public private(set) var bytes: [UInt8] = []
@@ -24,8 +24,8 @@ public struct SSHWriter {
   /// Adds text with its length in front.
   public mutating func text(_ value: String) { string(Array(value.utf8)) }
 
-  /// Adds an unsigned big-endian number as an "mpint": without leading zeros, but with one zero if the number would seem
-  /// negative.
+  /// Adds an unsigned big-endian number as an "mpint": without leading zeros, but with one zero in front if the number would
+  /// otherwise look negative.
   public mutating func integer(_ value: [UInt8]) {
     let digits = value.drop { $0 == 0 }
     string((digits.first ?? 0) & 0x80 == 0 ? Array(digits) : [0] + digits)

@@ -1,8 +1,8 @@
 import LatchkeyGcrypt
 import LatchkeySodium
 
-/// A key of a FIDO device, as its file and the agent protocol have it. The device makes the secret from a handle, so nothing here
-/// is a private key.
+/// A key of a FIDO device, with the fields of the key file and the agent protocol. The device makes the secret from a handle, so no
+/// field is a private key.
 public struct SecurityKey: Equatable, Sendable {
   /// The kinds of keys that devices have, by the names of their types.
   public enum Algorithm: String, Sendable {
@@ -11,7 +11,7 @@ public struct SecurityKey: Equatable, Sendable {
 
     private static let ecdsaPointSize = 65
 
-    /// The public point, behind the curve's name if there is one.
+    /// Reads the public point. If the algorithm names a curve, the name comes first.
     func readPoint(_ bytes: RawSpan, _ reader: inout SSHReader) throws(SSHReader.Malformed) -> [UInt8] {
       switch self {
       case .ed25519:
@@ -28,12 +28,12 @@ public struct SecurityKey: Equatable, Sendable {
   }
 
   static let (typePrefix, typeSuffix) = ("sk-", "@openssh.com")
-  /// OpenSSH's own way to devices of USB, which needs no other library.
+  /// The name of OpenSSH's own support for USB devices, which needs no other library.
   public static let internalProvider = "internal"
   /// A signature ends with the device's flags, and with its counter of signatures.
   static let stateSize = 5
 
-  /// The bits that OpenSSH and devices have for it.
+  /// The key's flags, as OpenSSH and devices define them.
   let flags: UInt8
 
   /// Whether each signature needs a touch.
@@ -47,30 +47,30 @@ public struct SecurityKey: Equatable, Sendable {
 }
 
 extension PublicKey {
-  /// Whether a device has its private key.
+  /// Whether a device has the private key.
   public var isOfSecurityKey: Bool { if case .securityKey = kind { true } else { false } }
 
-  /// Whether it may sign data of an unknown kind. A device's key that was not made for ssh is one for a web site, and an agent that
-  /// is forwarded must not log in there.
+  /// Whether the key may sign data of an unknown kind. A device may have keys for web sites, which were not made for ssh. A
+  /// forwarded agent must not be able to log in at such a site.
   public var signsUnknownData: Bool {
     guard case .securityKey(_, let application) = numbers else { return true }
     return application.starts(with: Array("ssh:".utf8))
   }
 }
 
-/// The libraries that may speak to security keys, beside OpenSSH's own way: patterns with commas between them, as ssh-agent's `-P` has
-/// them. A pattern behind `!` forbids.
+/// The libraries that may speak to security keys, in addition to OpenSSH's own support. The list has patterns with commas between
+/// them, as for `-P` of ssh-agent. A pattern with `!` in front forbids.
 public struct ProviderList: Sendable {
   private let patterns: [(text: String, forbids: Bool)]
 
-  /// An empty text allows none.
+  /// Reads a list of patterns. An empty text allows no library.
   public init(_ patterns: String) {
     self.patterns = patterns.split(separator: ",").map { pattern in
       pattern.hasPrefix("!") ? (String(pattern.dropFirst()), true) : (String(pattern), false)
     }
   }
 
-  /// Whether a file may be run, by its whole path without links.
+  /// Whether a library may be used. `path` is its whole path without symbolic links.
   public func allows(_ path: String) -> Bool {
     let fitting = patterns.filter { NamePattern($0.text).matches(path) }
     return !fitting.isEmpty && !fitting.contains(where: \.forbids)

@@ -1,29 +1,30 @@
 import LatchkeySodium
 
-/// The messages of OpenSSH's `ssh-sk-helper`, which speaks to security keys in the place of an agent: one request on a socket, and one
-/// answer. OpenSSH defines no such protocol for others. It counts its versions, and each message begins with the version.
+/// The messages of OpenSSH's `ssh-sk-helper`, which speaks to security keys for an agent: one request on a socket, and one answer.
+/// OpenSSH does not document this protocol for other programs. But it numbers the versions, and each message begins with the
+/// version.
 public enum SecurityKeyHelper {
-  /// The version of OpenSSH 8.9 to 10. The helper refuses another one.
+  /// The version of OpenSSH 8.9 to 10. The helper refuses any other version.
   static let version: UInt8 = 5
   private static let (error, sign): (UInt32, UInt32) = (0, 1)
   /// OpenSSH's level of logging for errors only.
   private static let logLevel: UInt32 = 2
   /// OpenSSH's number for a PIN that is missing or wrong.
   private static let wrongPassphrase: UInt32 = 43
-  /// More bytes are no answer.
+  /// A longer answer is malformed.
   public static let answerLimit = 16 << 10
 
   /// The outcome of a request.
   public enum Answer: Equatable, Sendable {
-    /// A signature with its type in front.
+    /// A signature, which begins with its type.
     case signature([UInt8])
-    /// The device wants a PIN, or another one.
+    /// The device requires a PIN, or the given PIN was wrong.
     case needsPIN
     /// OpenSSH's number of an error.
     case failed(UInt32)
-    /// It is of another version of the protocol.
+    /// The answer has another version of the protocol.
     case otherVersion(UInt8)
-    /// It is damaged, or was never given.
+    /// The answer is damaged or missing.
     case malformed
   }
 
@@ -31,24 +32,24 @@ public enum SecurityKeyHelper {
   ///
   /// - Parameters:
   ///   - provider: the library that speaks to the device, or ``SecurityKey/internalProvider``.
-  ///   - pin: the device's PIN; empty for none.
+  ///   - pin: the device's PIN; empty if there is none.
   public static func request(
     _ data: [UInt8], by key: borrowing PrivateKey, provider: String, pin: RawSpan
   ) throws(SodiumError) -> SecureBytes {
     var front = SSHWriter()
-    // All strings but the key stand in the second part.
+    // The second part has all strings except the key.
     let strings = 20 + provider.utf8.count + data.count + pin.byteCount
     front.number(UInt32(1 + 4 + 1 + 4 + 4 + key.fields.count + strings))
     front.byte(version)
     front.number(sign)
-    front.byte(1)  // to standard error, which is the journal
+    front.byte(1)  // The helper logs to standard error, which is the journal.
     front.number(logLevel)
     front.number(UInt32(key.fields.count))
     var rest = SSHWriter()
     rest.text(provider)
     rest.string(data)
     rest.text("")  // the algorithm, which the key says
-    rest.number(0)  // no weakness of old programs
+    rest.number(0)  // No compatibility with the faults of old programs.
     rest.number(UInt32(pin.byteCount))
     let fields = front.bytes.count
     var request = try SecureBytes(count: fields + key.fields.count + rest.bytes.count + pin.byteCount)

@@ -4,24 +4,24 @@ import LatchkeySodium
 public enum SigningSubject: Equatable, Sendable {
   /// A login by a public key (RFC 4252, section 7).
   public struct Login: Equatable, Sendable {
-    /// The session of ssh.
+    /// The identifier of the ssh session.
     let session: [UInt8]
     /// The user who logs in.
     public let user: String
     /// The host's key, if the client names it.
     let hostKey: [UInt8]?
 
-    /// The fingerprint of the key that the login names; nil for none.
+    /// The fingerprint of the key that the login names; nil if it names none.
     public var hostFingerprint: String? { hostKey.flatMap { try? PublicKey(blob: $0) }?.fingerprint }
   }
 
   case login(Login)
-  /// A signature by `ssh-keygen -Y`, for a namespace as "git" or "file".
+  /// A signature by `ssh-keygen -Y`, for a namespace such as "git" or "file".
   case file(namespace: String)
   /// Anything else.
   case unknown
 
-  /// Looks at the bytes that `key` is to sign.
+  /// Reads the bytes that `key` must sign.
   public init(_ bytes: RawSpan, by key: PublicKey) {
     if let login = try? Self.login(bytes, key) {
       self = .login(login)
@@ -42,7 +42,7 @@ public enum SigningSubject: Equatable, Sendable {
     guard method == "publickey" || method == "publickey-hostbound-v00@openssh.com", try reader.byte(bytes) == 1 else {
       throw SSHReader.Malformed()
     }
-    _ = try reader.string(bytes)  // the algorithm
+    _ = try reader.string(bytes)  // Skips the algorithm.
     guard try reader.octets(bytes) == key.blob else { throw SSHReader.Malformed() }
     let hostKey = method == "publickey" ? nil : try reader.octets(bytes)
     guard reader.isAtEnd, !session.isEmpty else { throw SSHReader.Malformed() }
@@ -53,7 +53,7 @@ public enum SigningSubject: Equatable, Sendable {
     var reader = SSHReader(0..<bytes.byteCount)
     guard bytes.octets(try reader.take(6)) == Array("SSHSIG".utf8) else { throw SSHReader.Malformed() }
     let namespace = try reader.text(bytes)
-    for _ in 0..<3 { _ = try reader.string(bytes) }  // a reserved field, the hash function, and the hash
+    for _ in 0..<3 { _ = try reader.string(bytes) }  // Skips a reserved field, the hash function and the hash.
     guard reader.isAtEnd, !namespace.isEmpty else { throw SSHReader.Malformed() }
     return namespace
   }

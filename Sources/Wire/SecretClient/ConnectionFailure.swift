@@ -1,10 +1,10 @@
 import LatchkeySystemd
 
-/// Why there is no connection to the vault.
+/// The reason why there is no connection to the vault.
 public enum ConnectionFailure: Error, Equatable {
   /// There is no session bus.
   case noBus
-  /// No program keeps the secrets of this session, and the bus could not start the vault.
+  /// No program provides the secrets of this session, and the bus could not start the vault.
   case notRunning
   /// Another user's program owns the name.
   case stranger

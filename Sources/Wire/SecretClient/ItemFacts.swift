@@ -1,22 +1,22 @@
 import LatchkeySystemd
 
-/// Facts about an item that every program which keeps secrets tells: all properties of the specification, but not the secret.
+/// Facts about an item that every provider of the Secret Service tells: all properties of the specification, without the secret.
 public struct ItemFacts {
-  /// Empty if it cannot be read.
+  /// The label; empty if it cannot be read.
   public private(set) var label = ""
-  /// Empty if they cannot be read.
+  /// The attributes; empty if they cannot be read.
   public private(set) var attributes: [String: String] = [:]
   /// Whether the secret cannot be read now.
   public private(set) var isLocked = false
-  /// When the item was stored, in seconds since 1970.
+  /// The moment at which the item was stored, in seconds since 1970.
   public private(set) var created: UInt64 = 0
-  /// When the item was changed last, in seconds since 1970.
+  /// The moment at which the item was last changed, in seconds since 1970.
   public private(set) var modified: UInt64 = 0
 
   /// No facts yet.
   public init() {}
 
-  /// Takes a property for which ``ServiceConnection/properties(of:_:_:)`` calls its closure. A property that is no fact is skipped.
+  /// Takes a property, as the closure of ``ServiceConnection/properties(of:_:_:)``. Skips other properties.
   public mutating func take(_ name: String, _ entry: Message) throws(BusError) {
     switch name {
     case "Label": label = try entry.readVariant(.text)

@@ -2,13 +2,13 @@ import LatchkeySodium
 import LatchkeySystemd
 import Synchronization
 
-/// The notice that a program gives, once, when the kernel did not lock one of its secrets in memory.
+/// The notice that a program gives once, if the kernel did not lock one of its secrets in memory.
 public enum LockFailureNotice {
   private static let isSaid = Atomic<Bool>(false)
 
   /// Gives the notice, if there is a reason.
   ///
-  /// - Parameter elsewhere: how many secrets that are not in `SecureBytes` were not locked.
+  /// - Parameter elsewhere: the number of unlocked secrets that are not in `SecureBytes`.
   public static func sayIfNeeded(elsewhere: UInt64 = 0) {
     guard SecureBytes.lockFailures > 0 || elsewhere > 0, !isSaid.exchange(true, ordering: .relaxed) else { return }
     Journal.log(

@@ -1,11 +1,11 @@
 import LatchkeySystemd
 
 extension MessageWriter {
-  /// Appends the properties of an item (`a{sv}`), as `CreateItem` of the Secret Service and `org.latchkey.Keychain` take them. A
-  /// property that is nil is left out.
+  /// Appends the properties of an item (`a{sv}`), as `CreateItem` of the Secret Service and `org.latchkey.Keychain` expect them.
+  /// Leaves out properties that are nil.
   ///
-  /// - Parameter times: when the item was stored and changed elsewhere, as `Created` and `Modified`. Other programs than Latchkey
-  ///   pass over them.
+  /// - Parameter times: the moments at which the item was stored and changed elsewhere, as `Created` and `Modified`. Providers
+  ///   other than Latchkey ignore them.
   package mutating func appendItemProperties(
     label: String?, attributes: [String: String]?, times: [String: UInt64] = [:]
   ) {

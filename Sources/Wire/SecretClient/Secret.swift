@@ -6,11 +6,11 @@ public final class Secret {
   private let owned: SecureBytes
   /// The kind of data.
   public let contentType: String
-  /// How many bytes it has.
+  /// The number of bytes.
   public let count: Int
-  /// Whether it is valid UTF-8.
+  /// Whether the secret is valid UTF-8.
   public let isText: Bool
-  /// Whether it is text that a terminal shows without interpreting it.
+  /// Whether the secret is text that a terminal only shows and does not interpret.
   public let isPrintable: Bool
 
   /// Takes over the bytes. If no content type is given, the bytes decide it.
@@ -35,7 +35,7 @@ public final class Secret {
     try body(bytes.bytes)
   }
 
-  /// Whether bytes are one line of text, with its line end.
+  /// Whether bytes are one line of text, including its line end.
   public static func isLine(_ bytes: borrowing SecureBytes) -> Bool {
     guard endsLine(bytes) else { return false }
     let line = bytes.bytes.extracting(first: bytes.count - 1)
@@ -54,14 +54,14 @@ public final class Secret {
     }
   }
 
-  /// Whether valid UTF-8 has no control characters but tabulators and line ends.
+  /// Whether valid UTF-8 has no control characters except tabs and line ends.
   private static func isPrintable(_ bytes: RawSpan) -> Bool {
     bytes.withUnsafeBytes { buffer in
       !buffer.indices.contains { at in
         switch buffer[at] {
         case 0x09, 0x0a: false
         case 0..<0x20, 0x7f: true
-        // C1: U+0080 to U+009F.
+        // The C1 control characters: U+0080 to U+009F.
         case 0xc2: at + 1 < buffer.count && buffer[at + 1] < 0xa0
         default: false
         }

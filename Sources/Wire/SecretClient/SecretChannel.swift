@@ -2,9 +2,10 @@ import LatchkeyGcrypt
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The way of secrets between this program and the vault: encrypted, so that the bus and its buffers get no secret.
+/// Carries secrets between this program and the vault. It encrypts them, so that the bus and its buffers never have a secret.
 ///
-/// The client's end of a session; the vault's end, `TransportSession`, answers in the event loop, and may be plain.
+/// This is the client's end of a session. The vault's end is `TransportSession`, which answers in the event loop and also allows
+/// sessions without encryption.
 public final class SecretChannel {
   private static let algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 
@@ -12,8 +13,7 @@ public final class SecretChannel {
   public let path: String
   private let cipher: SessionCipher
 
-  /// How often an agreement is repeated. Each fails once in 256, so the limit is only reached if the provider's keys are not
-  /// random.
+  /// The number of tries to agree on a key. One try in 256 fails, so all tries fail only if the provider's keys are not random.
   private static let attempts = 16
 
   /// Agrees on a key with the vault, or with another provider.
@@ -33,7 +33,7 @@ public final class SecretChannel {
 
   /// Opens a session.
   ///
-  /// - Returns: its object path, and its cipher; nil if the two sides may disagree about the key.
+  /// - Returns: the session's object path, and its cipher. The cipher is nil if the two sides may disagree about the key.
   private static func open(_ connection: ServiceConnection) throws(BusError) -> (path: String, cipher: SessionCipher?) {
     var agreement: KeyAgreement?
     do { agreement = try KeyAgreement() } catch { throw .failed("no session key could be made") }

@@ -1,14 +1,14 @@
 import LatchkeySodium
 
-/// Text with secrets in it that grows.
+/// A growing text with secrets in it.
 public struct SecretText: ~Copyable {
   private var bytes: SecureBytes
-  /// How many bytes it has.
+  /// The number of bytes.
   public private(set) var count = 0
 
   /// Empty text.
   ///
-  /// - Parameter capacity: how many bytes fit before the text has to move.
+  /// - Parameter capacity: the text has room for so many bytes before it must move to larger memory.
   public init(capacity: Int = 64 << 10) throws(SodiumError) { bytes = try SecureBytes(count: capacity) }
 
   /// Appends bytes.

@@ -2,8 +2,8 @@ import Glibc
 import LatchkeySodium
 import LatchkeySystemd
 
-/// A client's connection to the vault by the session bus. It has a connection and an event loop of its own, which share nothing
-/// with others in the process. Each call waits for its answer. Use it from one thread at a time.
+/// A client's connection to the vault by the session bus. It has its own bus connection and event loop, which share nothing with
+/// the rest of the process. Each call waits for its answer. Use it from one thread at a time.
 public final class ServiceConnection {
   /// The well-known name.
   public static let name = "org.freedesktop.secrets"
@@ -11,11 +11,11 @@ public final class ServiceConnection {
   public static let root = "/org/freedesktop/secrets"
   /// The collection that the alias `default` names.
   public static let defaultCollection = root + "/aliases/default"
-  /// The interface of that object.
+  /// The interface of the service object.
   public static let service = "org.freedesktop.Secret.Service"
   /// The interface of collections.
   public static let collection = "org.freedesktop.Secret.Collection"
-  /// The interface of collections for what the specification has no words for.
+  /// Latchkey's own interface of collections, for calls that the specification does not have.
   public static let ownCollection = "org.latchkey.Collection"
   /// The interface of items.
   public static let item = "org.freedesktop.Secret.Item"
@@ -27,24 +27,24 @@ public final class ServiceConnection {
   public static let toldPrompt = "org.latchkey.Prompt"
   /// The interface for many items in one call.
   public static let keychain = "org.latchkey.Keychain"
-  /// "No object", and "no prompt needed".
+  /// The path that means "no object" or "no prompt needed".
   public static let none = "/"
   private static let vault = "/org/latchkey/vault"
   private static let vaultInterface = "org.latchkey.Vault"
 
-  /// The loop that serves the bus while a call waits.
+  /// The event loop that serves the bus while a call waits.
   public let loop: EventLoop
   /// The connection itself.
   public let bus: Bus
   /// The vault's unique name. A program that takes the well-known name later gets nothing.
   public private(set) var owner = ""
-  /// The owner's credentials.
+  /// The credentials of the owner.
   private var ownerCredentials: PeerCredentials?
-  /// How long a call waits before it checks whether latchkeyd is stopped.
+  /// A waiting call checks at this interval whether latchkeyd is stopped, in milliseconds.
   private static let lookInterval = 2000
   /// Whether the bus is gone.
   public private(set) var isLost = false
-  /// "sealed", "unlocked" or "locked", when the connection was made.
+  /// The vault's state when the connection was made: "sealed", "unlocked" or "locked".
   public private(set) var stateAtStart = ""
 
   /// Connects, and has the session bus start the vault if it does not run.
@@ -56,9 +56,9 @@ public final class ServiceConnection {
     }
   }
 
-  /// Connects to any program that keeps secrets, and has its bus start it if it does not run.
+  /// Connects to any provider of secrets. If it does not run, the bus starts it.
   ///
-  /// - Parameter name: the name that the program owns on that bus.
+  /// - Parameter name: the name that the provider owns on this bus.
   public init(provider name: String, on address: Bus.Address) throws(ConnectionFailure) {
     do {
       loop = try EventLoop()
@@ -94,7 +94,7 @@ public final class ServiceConnection {
     return found
   }
 
-  /// "sealed", "unlocked" or "locked". Only Latchkey has this property, and no other program that keeps secrets.
+  /// The vault's state: "sealed", "unlocked" or "locked". Only Latchkey has this property.
   public func vaultState() throws(BusError) -> String {
     try get("State", .text, of: Self.vault, on: Self.vaultInterface)
   }
@@ -114,9 +114,9 @@ public final class ServiceConnection {
 
   // MARK: - calls
 
-  /// Calls, and reads the answer.
+  /// Calls a method, and reads the answer.
   ///
-  /// - Parameter timeout: the bus's own when nil, which is too short for a person.
+  /// - Parameter timeout: the time limit. If it is nil, the bus's own limit applies, which is too short for a person's answer.
   public func call<Value>(
     _ path: String, _ interface: String, _ member: String, timeout: Duration? = nil,
     build: (inout MessageWriter) throws(BusError) -> Void = { _ in },
@@ -130,7 +130,7 @@ public final class ServiceConnection {
     return try read(answer)
   }
 
-  /// One property of an object, of an item if no other interface is named.
+  /// One property of an object. If no interface is given, the object is an item.
   public func get<Value>(
     _ property: String, _ type: BusValue<Value>, of path: String, on interface: String = item
   ) throws(BusError) -> Value {
@@ -142,14 +142,14 @@ public final class ServiceConnection {
     }
   }
 
-  /// The properties of an item that any program has which keeps secrets.
+  /// The properties of an item that every provider of secrets has.
   public func facts(ofItem path: String) throws(BusError) -> ItemFacts {
     var facts = ItemFacts()
     try properties(of: path, Self.item) { (name, entry) throws(BusError) in try facts.take(name, entry) }
     return facts
   }
 
-  /// Every property of an object. `read` gets the name, and reads or skips the value.
+  /// Reads all properties of an object. `read` gets the name, and reads or skips the value.
   public func properties(
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
   ) throws(BusError) {
@@ -160,7 +160,7 @@ public final class ServiceConnection {
     }
   }
 
-  /// Sets a property, of an item if no other interface is named.
+  /// Sets a property of an object. If no interface is given, the object is an item.
   public func set(
     _ property: String, of path: String, on interface: String = item, _ signature: String,
     _ build: (inout MessageWriter) -> Void
@@ -173,13 +173,13 @@ public final class ServiceConnection {
     }
   }
 
-  /// Gives an item another label, other attributes, another secret or several of these, in one step. A value that is nil stays
-  /// as it is.
+  /// Gives an item another label, other attributes, another secret or several of these, in one step. If a value is nil, the item
+  /// keeps its own.
   public func update(
     _ path: String, label: String?, attributes: [String: String]? = nil, secret: Secret?, by channel: SecretChannel
   ) throws(BusError) {
     let sent: Secret
-    // Without a secret, an empty one stands in its place.
+    // The message must have a secret. If the secret stays, this sends an empty one.
     do { sent = try secret ?? Secret(SecureBytes(count: 0)) } catch { throw .failed("no memory") }
     try call(Self.root, Self.keychain, "Update") { out throws(BusError) in
       out.open("a", "(oa{sv}a{ss})")
@@ -203,12 +203,12 @@ public final class ServiceConnection {
     while true {
       try serve(for: Self.lookInterval) { answer != nil }
       if let answer { return try answer.get() }
-      // Nobody should wait for the bus's timeout in that case. The service may still carry out the request when it goes on.
+      // If the service is stopped, nobody should wait for the bus's timeout. The service may still do the request when it goes on.
       if ownerCredentials?.isStopped == true { throw Self.isStopped }
     }
   }
 
-  /// Serves the bus until `isDone`, for `milliseconds` at most.
+  /// Serves the bus until `isDone` returns true, at most for `milliseconds`.
   public func serve(for milliseconds: Int? = nil, until isDone: () -> Bool) throws(BusError) {
     let end = milliseconds.map { SuspendingClock.now + .milliseconds($0) }
     while !isDone() {
@@ -219,13 +219,14 @@ public final class ServiceConnection {
     }
   }
 
-  /// Serves the bus until it is done, however long a person takes for that; but not for a vault whose program is stopped.
+  /// Serves the bus until `isDone` returns true, without a time limit, because a person may need long. Throws if the daemon is
+  /// stopped.
   public func serveForPerson(until isDone: () -> Bool) throws(BusError) {
     var looks = 0
     while true {
       try serve(for: Self.lookInterval, until: isDone)
       guard !isDone() else { return }
-      // A debugger or a profiler stops the program for a moment.
+      // A debugger or a profiler may stop the daemon for a moment, so only two such looks in a row count.
       looks = ownerCredentials?.isStopped == true ? looks + 1 : 0
       if looks == 2 { throw Self.isStopped }
     }
@@ -233,18 +234,18 @@ public final class ServiceConnection {
 
   private static let isStopped = BusError.noReply("latchkeyd is stopped")
 
-  /// Reads the messages that came since the last call, so that the end of a bus is noticed before something is sent.
+  /// Reads the messages that came since the last call, so that this program notices the end of the bus before it sends something.
   public func catchUp() throws(BusError) {
     do { while !isLost, try loop.runOnce(timeout: .zero) {} } catch { throw .failed(error.description) }
   }
 }
 
 extension BusError {
-  /// Whether a key is not in memory.
+  /// Whether the call failed because something is locked.
   public var isLocked: Bool { name == BusError.lockedName }
-  /// The name of that error.
+  /// The name of the error for a locked object.
   public static let lockedName = "org.freedesktop.Secret.Error.IsLocked"
-  /// Whether there is no object at the path. Other providers leave the answer to their bus layer.
+  /// Whether there is no object at the path. In other providers, the bus library gives the answer, which has another name.
   public var isNoSuchObject: Bool {
     name == "org.freedesktop.Secret.Error.NoSuchObject" || isStandard("UnknownObject")
   }

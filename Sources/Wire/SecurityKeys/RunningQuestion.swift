@@ -2,18 +2,18 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// `latchkey-security-key` at work on one question. The program ends with this object.
+/// A run of `latchkey-security-key` for one question. The program ends with this object.
 public final class RunningQuestion {
-  /// How often the key has begun to wait for a touch.
+  /// The number of times that the key has begun to wait for a touch.
   public private(set) var touches = 0
-  /// Whether the program has no more to tell.
+  /// Whether the program has nothing more to tell.
   public private(set) var isOver = false
 
   private var memory: SharedMemory
   private let events: FileDescriptor
   private let child: ChildProcess
 
-  /// How long the program may take to end when nobody wants its answer, in milliseconds. It has a PIN to erase.
+  /// If nobody wants its answer, the program may take this long to end, in milliseconds. It needs the time to erase the PIN.
   private static let endLimit: Int32 = 1000
 
   init(_ path: String, _ question: borrowing SecurityKeyQuestion) throws {
@@ -33,10 +33,10 @@ public final class RunningQuestion {
     child.reap()
   }
 
-  /// Readable when there is something to ``receive()``.
+  /// A descriptor that is readable when there is something to ``receive()``.
   public var descriptor: Int32 { events.number }
 
-  /// Takes what the program tells next: that the key waits for a touch, or that the answer is there. Waits for that.
+  /// Waits for the program's next message, and takes it. It says that the key waits for a touch, or that the answer is there.
   public func receive() {
     var byte: UInt8 = 0
     var count = read(events.number, &byte, 1)
@@ -44,7 +44,7 @@ public final class RunningQuestion {
     if count != 1 { isOver = true } else if byte == SecurityKeyProgram.touch { touches += 1 }
   }
 
-  /// Takes the answer, once ``isOver``.
+  /// Takes the answer, when ``isOver`` is true.
   public func takeAnswer() throws -> SecurityKeyAnswer {
     _ = waitForEnd(-1)
     guard child.reap() == 0, let answer = SecurityKeyAnswer(taking: &memory) else {

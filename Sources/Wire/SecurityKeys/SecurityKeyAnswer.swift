@@ -8,45 +8,45 @@ public enum SecurityKeyOutcome: UInt8, CaseIterable, Sendable {
   case done = 0
   /// No security key is connected.
   case absent = 1
-  /// Several are connected. The PIN must not go to the wrong one, which would count it.
+  /// Several keys are connected. The PIN must not go to a wrong key, which would count it as a wrong PIN.
   case several = 2
-  /// The key lacks hmac-secret, credProtect or PINs.
+  /// The key does not support hmac-secret, credProtect or PINs.
   case incapable = 3
   /// The key has no PIN.
   case noPIN = 4
   /// The PIN is wrong.
   case wrongPIN = 5
-  /// The key takes no PIN until it is connected anew.
+  /// The key accepts no PIN until it is disconnected and connected again.
   case pausedPIN = 6
-  /// The key takes no PIN until it is reset, which ends all its credentials.
+  /// The key accepts no PIN until it is reset, and a reset destroys all its credentials.
   case blockedPIN = 7
   /// The key has no credential of the vault.
   case stranger = 8
-  /// The key is enrolled already.
+  /// The key is already enrolled.
   case enrolled = 9
   /// Nobody touched the key in time.
   case notTouched = 10
   /// The key was pulled out.
   case removed = 11
-  /// The key is connected and does not answer, as while another program uses it.
+  /// The key is connected but does not answer, for example because another program uses it.
   case busy = 12
-  /// Anything else.
+  /// Any other failure.
   case failed = 13
 }
 
 /// The answer of `latchkey-security-key`.
 public struct SecurityKeyAnswer: ~Copyable {
-  /// How it ended.
+  /// How the question ended.
   public let outcome: SecurityKeyOutcome
-  /// How many wrong PINs it takes until the key is blocked; nil if that is unknown.
+  /// The key will be blocked after so many wrong PINs; nil if the number is unknown.
   public var triesLeft: Int?
-  /// The number of an unknown error; 0 for none.
+  /// The number of an unknown error; 0 if there is none.
   public var code: Int32 = 0
-  /// The key's own name of its model; empty for none.
+  /// The model name that the key reports; empty if there is none.
   public var product = ""
-  /// The new credential; empty without one.
+  /// The new credential; empty if there is none.
   public var credential: [UInt8] = []
-  /// The answer to the challenge: 32 bytes that open the vault; empty without one.
+  /// The answer to the challenge: 32 bytes that unlock the vault; empty if there is none.
   public var secret: SecureBytes
 
   /// An answer without a secret.
@@ -68,7 +68,7 @@ public struct SecurityKeyAnswer: ~Copyable {
     memory.write(try Framed.bytes(head.bytes, secret.bytes))
   }
 
-  /// Reads an answer; nil for anything else.
+  /// Reads an answer; nil if the memory has no valid answer.
   init?(taking memory: inout SharedMemory) {
     guard let content = try? memory.take(), let head = Framed.head(of: content) else { return nil }
     var input = ByteReader(head)

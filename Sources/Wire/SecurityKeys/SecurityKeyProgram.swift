@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// `latchkey-security-key`, started for one question.
+/// Starts `latchkey-security-key` for one question.
 public struct SecurityKeyProgram {
   /// The program's name.
   public static let name = "latchkey-security-key"
@@ -14,23 +14,23 @@ public struct SecurityKeyProgram {
   /// The program at a path.
   public init(_ path: String) { self.path = path }
 
-  /// The installed program, relative to a program in `folder`, or the one that was built beside that; nil without one.
+  /// Finds the installed program, relative to a program in `folder`, or the program that was built beside it; nil if there is none.
   public static func find(beside folder: String) -> SecurityKeyProgram? {
     let places = [folder + "/../libexec/" + name, folder + "/" + name]
     return places.first { access($0, X_OK) == 0 }.map { SecurityKeyProgram($0) }
   }
 
-  /// Starts it for one question.
+  /// Starts the program for one question.
   ///
-  /// - Throws: an error if it cannot be started.
+  /// - Throws: an error if the program cannot be started.
   public func start(_ question: borrowing SecurityKeyQuestion) throws -> RunningQuestion {
     try RunningQuestion(path, question)
   }
 
-  /// Runs it for one question, and waits for its end.
+  /// Runs the program for one question, and waits for its end.
   ///
   /// - Parameter onTouch: called each time that the key begins to wait for a touch.
-  /// - Throws: an error if it cannot be started.
+  /// - Throws: an error if the program cannot be started.
   public func ask(
     _ question: borrowing SecurityKeyQuestion, onTouch: () -> Void = {}
   ) throws -> SecurityKeyAnswer {

@@ -4,32 +4,32 @@ import LatchkeySodium
 
 /// One question to `latchkey-security-key`.
 public struct SecurityKeyQuestion: ~Copyable {
-  /// The work that is wanted.
+  /// The kinds of work.
   public enum Work: UInt8, Sendable {
-    /// To say which key is connected, and whether it can be used. It takes neither PIN nor touch.
+    /// To say which key is connected, and whether it can be used. This needs neither a PIN nor a touch.
     case look = 1
-    /// To make a credential, and to answer the challenge with it. It takes two touches.
+    /// To make a credential, and to answer the challenge with it. This needs two touches.
     case enroll = 2
-    /// To answer the challenge with a credential of the vault. It takes a touch.
+    /// To answer the challenge with a credential of the vault. This needs one touch.
     case answer = 3
   }
 
-  /// The version of the conversation. Both programs are of one package.
+  /// The version of the conversation. Both programs come in one package, so both have the same version.
   static let version: UInt8 = 1
-  /// The longest PIN, in bytes, by CTAP.
+  /// The longest PIN that CTAP allows, in bytes.
   public static let pinLimit = 63
 
-  /// The work that is wanted.
+  /// The work that this question asks for.
   public let work: Work
-  /// The relying party: the vault, by its name at a key.
+  /// The relying party: the name that the vault has for security keys.
   public let party: String
-  /// The salt of the vault.
+  /// The vault's challenge, which is its salt.
   public let challenge: [UInt8]
   /// The vault's id.
   public let vault: [UInt8]
   /// The credentials of the keys that are enrolled.
   public let credentials: [[UInt8]]
-  /// The PIN, with a zero behind it; empty for none.
+  /// The PIN with a zero byte at its end; empty if there is none.
   public private(set) var pin: SecureBytes
 
   /// A question about the vault of a keybag.
@@ -42,7 +42,7 @@ public struct SecurityKeyQuestion: ~Copyable {
     pin = try SecureBytes(count: 0)
   }
 
-  /// Whether a key can have that PIN.
+  /// Whether the bytes can be the PIN of a key.
   public static func isPIN(_ pin: borrowing SecureBytes) -> Bool {
     guard (1...pinLimit).contains(pin.count) else { return false }
     return pin.bytes.withUnsafeBytes { !$0.contains(0) }
@@ -67,7 +67,7 @@ public struct SecurityKeyQuestion: ~Copyable {
     return try Framed.bytes(head.bytes, pin.bytes)
   }
 
-  /// Reads a question; nil for anything else.
+  /// Reads a question; nil if the memory has no valid question.
   public init?(taking memory: inout SharedMemory) {
     guard let content = try? memory.take(), let head = Framed.head(of: content) else { return nil }
     var input = ByteReader(head)
@@ -87,7 +87,7 @@ public struct SecurityKeyQuestion: ~Copyable {
   }
 }
 
-/// Bytes that are no secret, and then a secret, each with its length in front as 16 bits.
+/// Public bytes and then a secret. The length of each comes before it, in 16 bits.
 enum Framed {
   static func bytes(_ head: [UInt8], _ secret: RawSpan) throws(SodiumError) -> SecureBytes {
     var out = try SecureBytes(count: 4 + head.count + secret.byteCount)
@@ -99,13 +99,13 @@ enum Framed {
     return out
   }
 
-  /// The part in front of the secret; nil if it is cut off.
+  /// The public bytes; nil if they are cut off.
   static func head(of content: borrowing SecureBytes) -> [UInt8]? {
     guard let range = range(at: 0, of: content) else { return nil }
     return content.bytes.extracting(range).withUnsafeBytes { Array($0) }
   }
 
-  /// The secret; nil if it is cut off.
+  /// The secret bytes; nil if they are cut off.
   static func secret(of content: borrowing SecureBytes) -> SecureBytes? {
     guard let head = range(at: 0, of: content), let range = range(at: head.upperBound, of: content) else { return nil }
     return try? SecureBytes(copying: content.bytes.extracting(range))

@@ -1,42 +1,43 @@
 // SecurityKeys: the conversation with `latchkey-security-key`.
 //
-// That program alone links libfido2. A program that needs a security key starts it for one question:
-// to look which key is connected, to enroll it, or to answer a vault's challenge.
+// Only that program links libfido2. A program that needs a security key starts it for one question: to
+// see which key is connected, to enroll a key, or to answer a vault's challenge.
 //
 //     var question = SecurityKeyQuestion(.answer, keybag: keybag)
 //     question.setPIN(pin)
 //     let answer = try SecurityKeyProgram(path).ask(question) { show("Touch your security key.") }
 //
 // A program with an event loop uses ``SecurityKeyProgram/start(_:)`` instead, and can end the question
-// before the answer is there (``RunningQuestion``).
+// before its answer (``RunningQuestion``).
 //
-// The question has the PIN in it, and the answer has 32 bytes that open the vault. Neither crosses a
-// socket or a pipe, because the kernel frees those buffers without clearing them. Both lie in one piece
-// of memory that the programs share (``SharedMemory``): the program reads the question, erases it, and
-// writes the answer in its place. Its standard output is a pipe. One byte on that pipe says that the
-// key waits for a touch, and the end of the pipe says that the answer is there.
+// The question contains the PIN, and the answer has 32 bytes that unlock the vault. Neither goes
+// through a socket or a pipe, because the kernel frees such buffers without clearing them. Both are in
+// memory that the two programs share (``SharedMemory``). `latchkey-security-key` reads the question,
+// erases it, and writes the answer to the same place. Its standard output is a pipe. One byte on that
+// pipe says that the key waits for a touch, and the end of the pipe says that the answer is there.
 //
-// The module promises that PIN and answer are in locked memory, and that the shared memory is
-// overwritten however the conversation ends. A program that dies, or writes anything that is no
-// answer, is the outcome ``SecurityKeyOutcome/failed``. The outcomes are numbers with one fact each,
-// so both programs say the same in every language.
+// The module promises that PIN and answer are in locked memory, and that the shared memory is always
+// overwritten at the end of the conversation. If the program crashes or writes an invalid answer, the
+// outcome is ``SecurityKeyOutcome/failed``. An outcome is a number with one meaning, so it does not
+// depend on a language.
 //
-// It knows neither keybags' keys nor sentences: the caller decides about an answer, and tells the
-// person. It does not look for the program's package. docs/developer/protocols.md has the bytes.
+// It knows no keys of a keybag and has no sentences: the caller judges an answer, and talks to the
+// person. It does not check whether the program's package is installed. docs/developer/protocols.md has
+// the bytes.
 
 import CLatchkeyHelper
 import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The memory of one conversation: a file without a name, locked and in no core dump.
+/// The memory of one conversation. It is a file without a name, which is locked in memory and in no core dump.
 public struct SharedMemory: ~Copyable {
   /// The size in bytes: whole pages, with room for the largest question.
   public static let size = Int(HELPER_MEMORY_SIZE)
 
   private let file: FileDescriptor
   private let start: UnsafeMutableRawPointer
-  /// Whether this program began the conversation, and so overwrites the memory at the end.
+  /// Whether this program began the conversation. Such a program overwrites the memory at the end.
   private let isOwn: Bool
 
   /// New memory, filled with zeros.
@@ -46,10 +47,11 @@ public struct SharedMemory: ~Copyable {
     try self.init(FileDescriptor(owning: number), isOwn: true)
   }
 
-  /// The memory of a conversation that another program began, as standard input; nil for anything else.
+  /// Takes the memory of a conversation that another program began and passed as standard input; nil if standard input is anything
+  /// else.
   public init?(standardInput: Void) {
     let file = FileDescriptor(owning: dup(STDIN_FILENO))
-    // A file with a name could be anybody's, and would be overwritten.
+    // A file that has a name could belong to anybody, and this program would overwrite it.
     guard let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 0,
       status.st_size == SharedMemory.size, let memory = try? SharedMemory(file, isOwn: false)
     else { return nil }
@@ -68,7 +70,7 @@ public struct SharedMemory: ~Copyable {
     munmap(start, SharedMemory.size)
   }
 
-  /// The descriptor, lent.
+  /// The number of the descriptor, which this object keeps.
   var number: Int32 { file.number }
 
   /// Replaces the content.
