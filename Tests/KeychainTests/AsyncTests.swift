@@ -77,7 +77,7 @@ struct AsyncTests {
     let count = ProcessInfo.processInfo.processorCount * 2
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<count { group.addTask { try await keychain.set("x", for: "\(number)") } }
-      // The loop would never end if the calls blocked the tasks' threads.
+      // If the calls blocked the threads of tasks, this loop would never end.
       while began.withLock({ $0 }) < count {
         try Task.checkCancellation()
         await Task.yield()

@@ -25,7 +25,7 @@ class Console:
         self._expect("login: $")
 
     def login(self, name, password):
-        """Logs in through login(1). When the method returns, PAM's session modules have run. Their programs may
+        """Logs in through login(1). When the method returns, PAM's session modules have run. Programs that they started may
         continue in the background."""
         self.send(name)
         self._expect("assword: $")

@@ -11,7 +11,7 @@ from support.memory import Needles
 
 SHIMS = Path(__file__).with_name("Shims")
 CHUNK = 64 << 20
-# The overlap is longer than any needle or block, so the next chunk contains anything that crosses the end of a chunk.
+# Two chunks overlap. The overlap is longer than any needle or block, so no needle or block is missed between chunks.
 OVERLAP = 4096
 ENOUGH = 1000
 BLOCK = 1024

@@ -67,8 +67,8 @@ def unlock_by_pinentry(machine, password):
 
 
 def add_finger(machine, password):
-    """Adds a finger as a protector, and unlocks the vault. After the next lock, the keys wait for a touch. The reader
-    does not matter here, so a file stands in for an enrolled print."""
+    """Adds a finger as a protector, and unlocks the vault. After the next lock, the keys wait for a touch. No reader is
+    needed for that, so a file replaces an enrolled print."""
     prints = "/var/lib/fprint/alice/virtual/0"
     machine.root.run(f"mkdir -p {prints} && echo print >{prints}/7")
     unlock(machine.console, password)

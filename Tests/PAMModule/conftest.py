@@ -1,3 +1,3 @@
-"""Makes the fixtures of modulelogin.py known to every test here."""
+"""Makes the fixtures of modulelogin.py available to all tests in this folder."""
 
 from modulelogin import login, tools  # noqa: F401

@@ -106,7 +106,7 @@ class Login:
         (self.helper.parent / "behaviour").write_text(behaviour)
 
     def configure(self, *options, service="login", helper=None, before=None, repeat=1):
-        """Configures the module in all four stacks. Any result but PAM_IGNORE fails the call."""
+        """Configures the module in all four stacks. The call fails if the module returns anything but PAM_IGNORE."""
         options = " ".join([f"helper={helper or self.helper}", *options])
         before = before or f"auth requisite pam_pwdfile.so pwdfile={self.folder}/pwdfile"
         stack = [before] if before != "none" else []
@@ -145,7 +145,7 @@ class Login:
 
     @contextlib.contextmanager
     def pausing(self, *commands, service="login", **environment):
-        """The driver as a process. It is killed at the end, so that a failed assertion does not leave it at its pause."""
+        """The driver as a process. It is killed at the end, because a failed assertion would leave it at its pause."""
         with subprocess.Popen(
                 self.command(*commands, service=service), env=self.environment(**environment),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -156,7 +156,7 @@ class Login:
 
     @property
     def questions(self):
-        """The module's questions as bytes, each with the style of PAM's message."""
+        """The module's questions as bytes. Each comes with the style of its PAM message."""
         path = self.folder / "asked"
         lines = path.read_bytes().split(b"\0")[:-1] if path.exists() else []
         return [(int(style), text) for style, text in (line.split(b" ", 1) for line in lines)]
@@ -182,7 +182,7 @@ class Login:
 def tools(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tools")
     for name in ("pamdriver", "standin"):
-        # -rdynamic lets the driver's syslog and failing functions replace libc's for libpam and the module
+        # With -rdynamic, the driver's syslog and failing functions replace libc's in libpam and the module.
         subprocess.run(
             ["cc", "-Wall", "-Wextra", "-Werror", "-g", "-rdynamic", "-I", ROOT / "Sources/C/CHelper", "-o", folder / name,
              HERE / f"{name}.c", "-lpam"], check=True)

@@ -91,7 +91,7 @@ FAILABLE(int, mlock, (const void *a, size_t n), (a, n), WITH_ERRNO(ENOMEM))
 FAILABLE(int, memfd_create, (const char *n, unsigned f), (n, f), WITH_ERRNO(ENFILE))
 FAILABLE(int, posix_fallocate, (int d, off_t o, off_t n), (d, o, n), ENOSPC)
 FAILABLE(int, socketpair, (int d, int t, int p, int v[2]), (d, t, p, v), WITH_ERRNO(EMFILE))
-static void dawdle(void) {  // the helper may end before the module sends
+static void dawdle(void) {  // Gives the helper time to end before the module sends.
   if (getenv("PAMDRIVER_DAWDLE")) usleep(200000);
 }
 FAILABLE(ssize_t, sendmsg, (int s, const struct msghdr *m, int f), ((dawdle(), s), m, f), WITH_ERRNO(EINTR))

@@ -7,7 +7,7 @@
 //   signal N        dies by the signal N         hang           never ends, whatever signal may be blocked
 //   linger N        the byte N, then hangs       deaf N         N, without taking the request
 //   unread MS N     N, after MS milliseconds in which the request is not read
-//   orphan          hangs until it is killed; a child of its own reads the request only then, as a starved helper does
+//   orphan          hangs until it is killed; only then its child reads the request, as a helper without processor time does
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void record(const char *request, size_t size) {
   file = fopen(name, "w");
   fprintf(file, "pid %d\nsid %d\ncwd %s\nnonblocking %d\n%s", getpid(), getsid(0), cwd, !!(flags & O_NONBLOCK), list);
   fclose(file);
-  close(open(path, O_WRONLY | O_CREAT, 0600));  // the file is written last: once it exists, the record is complete
+  close(open(path, O_WRONLY | O_CREAT, 0600));  // This file is the last one. If it exists, the record is complete.
 }
 
 static int number_of_records(void) {

@@ -154,7 +154,7 @@ def test_a_request_says_when_the_module_was_called(login):
     begun = now()
     login.run("auth", "open", "close")
     moments = [record.given for record in login.records]
-    # A session call has its own moment: before that call, the person may have taken long for a second factor.
+    # A session call has its own moment, because the person may have taken long for a second factor before it.
     assert begun < moments[0] < moments[1] < moments[2] < now()
 
 
@@ -230,7 +230,7 @@ def test_without_handle_every_entry_point_ignores():
 
 
 def test_every_result_has_a_line():
-    # GOES_ON is not the result of finished work: see test_module_passphrase.py.
+    # GOES_ON is missing here, because it is not a final result: see test_module_passphrase.py.
     assert {*EVERYDAY, *NOTABLE, GOES_ON} == {*RESULTS.values()}
 
 
@@ -309,7 +309,7 @@ def test_hanging_helper_is_killed_and_the_login_goes_on(login):
     run = login.run("auth", "acct", "open", "close")
     assert set(run.results) == {0} and run.seconds < seconds(4)
     login.assert_helpers_gone()
-    # authenticate leaves open_session enough time for a start. close_session has a second of its own.
+    # authenticate leaves open_session enough time to start a helper. close_session has its own second.
     assert [request["operation"] for request in login.requests] == ["authenticate", "openSession", "closeSession"]
     assert run.lines == ["latchkey-derive did not answer in time"] * 3
 
@@ -523,7 +523,7 @@ def test_request_is_in_secret_pages_until_it_was_read(login, behaviour, copies):
         while not login.records:  # the request has arrived
             assert process.poll() is None
         memory = b"".join(secret_pages(process.pid))
-        # The memory has the kept token, and the request while that exists.
+        # The memory has the kept token, and the request as long as it exists.
         assert memory.count(TOKEN.encode()) == copies
         process.communicate("")
 

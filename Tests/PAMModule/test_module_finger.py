@@ -25,7 +25,7 @@ STEPS = {PLACE: (INFO, b"Place your finger on the reader"), SWIPE: (INFO, b"Swip
          AGAIN: (ERROR, b"The reader saw too little. Try again"), NO_MATCH: (ERROR, b"That finger does not match. Try again")}
 MATCHED, USED_UP, GIVEN_UP, NOT_HELD, NO_READER = 16, 17, 18, 19, 20
 ACCEPTED = "finger accepted: it opens the vault"
-# For each outcome: libpam's result for a stack with only this line, which fails if the line is ignored, and the log line.
+# For each outcome: libpam's result and the log line. The stack has only this line, so it fails if the line is ignored.
 OUTCOMES = {
     MATCHED: (SUCCESS, ACCEPTED, LOG_DEBUG), USED_UP: (MAXTRIES, "no finger matched, and all tries are used up", LOG_NOTICE),
     GIVEN_UP: (AUTHINFO_UNAVAIL, "no finger was given", LOG_DEBUG),
@@ -57,7 +57,7 @@ def word(step, end=0, version=1):
 
 
 class Device:
-    """The service's socket. A reply is bytes; None stands for silence, "end" for the end of the connection."""
+    """The service's socket. A reply is bytes, None for silence, or "end" to end the connection."""
 
     def __init__(self, path):
         self.path, self.requests, self.ends = path, [], 0
@@ -72,7 +72,7 @@ class Device:
         self.socket.listen(8)
 
     def stop(self):
-        """Ends the listening. A close alone leaves the thread in accept(), which accepts one more connection."""
+        """Stops listening. After close() alone, the thread in accept() would accept one more connection."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
 
@@ -321,7 +321,7 @@ def test_garbage_about_the_finger(locker, device, reply):
 @pytest.mark.parametrize("outcome", [1, 2, 3])
 @pytest.mark.parametrize("operation", [HELD, VERIFY])
 def test_a_refusal_leaves_it_to_the_next_line(locker, device, operation, outcome):
-    """A locker with the person's rights gets these answers."""
+    """The service gives these answers to a locker that runs with the person's rights."""
     refusal = packet(7, 7, 7, outcome=outcome)
     if operation == HELD:
         device.held = refusal
@@ -408,7 +408,7 @@ def test_nothing_is_left_open(locker, device):
 
 
 def test_a_token_of_the_stack_goes_nowhere(locker, login):
-    """The line before the finger line has a password. This line neither keeps it nor starts a helper."""
+    """The line before the finger line has a password. The finger line does not keep the password, and starts no helper."""
     locker.configure(before=[f"auth requisite pam_pwdfile.so pwdfile={login.folder}/pwdfile"])
     (login.folder / "pwdfile").write_text((login.folder / "pwdfile").read_text().replace(Login.user, USER.pw_name))
     run = locker.run("auth", "setcred", "open", "close")

@@ -1,4 +1,4 @@
-"""setcred in `latchkey-unlock`. By this call its application says that the whole stack accepted the password, and that there is
+"""setcred in `latchkey-unlock`. With this call its application says that the whole stack accepted the password, and that there is
 no vault yet."""
 
 import pytest

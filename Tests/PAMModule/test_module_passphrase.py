@@ -16,7 +16,7 @@ LATE = "latchkey-derive did not answer in time"
 
 
 def short(value):
-    """The name of a case. Some values are long, or would move the cursor."""
+    """A name for a test's case. The value itself may be long, or may move the cursor."""
     return ascii(value)[:24]
 
 
@@ -244,7 +244,7 @@ def test_two_services_ask_for_one(login, service):
 
 @pytest.mark.parametrize("service", ["login", "lightdm", "i3lock", "sudo"])
 def test_a_prompts_variables_make_no_other_service_ask(login, service):
-    """The module's ordinary line has nothing to do in a stack in which no module has asked before."""
+    """The module's ordinary line does nothing if no module before it has asked a question."""
     login.configure(service=service, before="none")
     run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
     assert auth(run) == [SUCCESS] and run.lines == [] and login.questions == [] and login.records == []

@@ -260,7 +260,7 @@ def authenticate(login, *commands, **environment):
 
 
 def asked(login):
-    """The questions, without the asking module's own."""
+    """The questions, except those of the module that asks for the login password."""
     return [question for question in login.questions if question[1] != b"Password: "]
 
 
@@ -284,7 +284,7 @@ def test_a_right_one_ends_it(unlock):
 
 @pytest.mark.night("login")
 def test_a_former_one_was_given_when_it_was_answered(unlock):
-    """A lock may come while the person thinks. It is then older than the answer."""
+    """A lock may come while the person thinks. Such a lock is older than the answer."""
     unlock.behave("first 5 0")
     authenticate(unlock, PAMDRIVER_CONVERSE="slow")
     present, former = (record.given for record in unlock.records)
@@ -314,7 +314,7 @@ def test_no_other_service_asks(unlock, service):
 
 
 def test_where_none_may_be_founded_nobody_is_asked(unlock):
-    """In this stack a second factor comes after the login password. A password that opens nothing is then a code, and must not
+    """In this stack a second factor comes after the login password. So a password that unlocks nothing is a code, and must not
     open anything later."""
     unlock.configure("no_create", service=UNLOCK)
     run = authenticate(unlock)

@@ -15,7 +15,7 @@ USED_UP = "this login's time for the vault is used up"
 
 
 def change(login, *commands, old=TOKEN, new="", service="login", **environment):
-    """Changes the password. The modules before this one have both passwords; None stands for a missing item."""
+    """Changes the password. The modules before this one have set both passwords; None means a missing item."""
     items = {"PAM_OLDAUTHTOK": old, "PAM_AUTHTOK": new}
     environment |= {name: value for name, value in items.items() if value is not None}
     run = login.run(*commands, "chauthtok", service=service, **environment)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeySecurity
 
-/// Apple's values, written again. With a wrong value, a query would find no item of a program that uses Apple's value.
+/// Apple's values, repeated here. With a wrong value, a query would find no item of a program that uses Apple's value.
 @Suite("Constants")
 struct ConstantsTests {
   @Test("Every string constant has Apple's value") func strings() {

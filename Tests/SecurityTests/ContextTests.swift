@@ -8,7 +8,7 @@ import Testing
 struct ContextTests {
   private let keychain = Keychain()
 
-  /// The message to the store on how to ask the person.
+  /// Tells how the store must ask the person, according to a query.
   private func told(_ more: [CFString: Any]) -> Authentication? {
     #expect(keychain.status(Keychain.password("anna", more)) == errSecItemNotFound)
     return keychain.store.authentication

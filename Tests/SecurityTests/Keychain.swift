@@ -3,7 +3,7 @@ import LatchkeyStandInStore
 
 @testable import LatchkeySecurity
 
-/// The four calls, over a stand-in store.
+/// The four calls, with a stand-in for the store.
 struct Keychain {
   let store: StandInStore
   private let service: ItemService

@@ -230,7 +230,7 @@ struct QueryTests {
   }
 }
 
-/// A missing store.
+/// A store that is not available.
 private struct AbsentStore: ItemStore {
   private static let failure = ItemFailure(errSecNotAvailable)
 

@@ -113,7 +113,7 @@ struct ResultTests {
     #expect(result["sync"] as? Bool == false)
     #expect(result["agrp"] as? String == "TEAM.app")
     #expect(result["pdmn"] as? String == kSecAttrAccessibleWhenUnlocked as String)
-    // A missing attribute counts as empty if items differ by it, and else as absent.
+    // A missing primary attribute counts as empty. Any other missing attribute is absent.
     #expect(result["path"] as? String == "")
     #expect(result["atyp"] as? String == "")
     #expect(result["gena"] == nil)

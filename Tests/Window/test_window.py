@@ -209,7 +209,7 @@ def test_a_language_from_right_to_left_mirrors_the_window(opened):
     window = opened(**speaking(RIGHT_TO_LEFT))
     place = lambda text: window.ask("centre", translation(text, RIGHT_TO_LEFT))
     wait_until(lambda: place("Health") and place("Lock Now"), "the window")
-    # The pages stand at the right of everything, and the button at the left of the state.
+    # The list of pages is at the far right, and the button is at the left of the state.
     assert place("Health")[0] > place("Unlocked")[0] > place("Lock Now")[0]
 
 
@@ -253,7 +253,7 @@ def test_yesterday_brings_a_deleted_item_back(opened):
     window.press("Delete")
     window.wait_without("Bank account")
     assert session.lookup("service", "bank") is None
-    # The message that the item was deleted has a button that leads there.
+    # The message about the deleted item has a button that leads to the page Yesterday.
     window.press("Yesterday")
     for item in told(session, "history", "diff")["items"]:
         window.wait_for(item["label"])
@@ -279,7 +279,7 @@ def test_an_item_changes_its_class(opened):
 
 
 def local(moment):
-    """A moment of `--json` as the window shows it."""
+    """The text that the window shows for a moment of `--json`."""
     return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).astimezone().strftime("%F %R")
 
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of items that require the person's presence or a passphrase of their own."""
+"""Helpers for tests of items that require the person's presence or their own passphrase."""
 
 import pytest
 from support.peer import Peer

@@ -26,7 +26,7 @@ class Account:
         return self.machine.path(self.folder)
 
     def set_password(self, password):
-        """Changes the password as an administrator, without a notice to the vault."""
+        """Changes the password as an administrator. The vault is not told."""
         self.password = password
         self.machine.root("chpasswd", input=f"{self.name}:{password}\n")
 

@@ -185,7 +185,7 @@ class Authenticator:
         self.touched += 1
 
     def _found(self, party, listed, verified):
-        """The first listed credential that this key has, and that needs no more than the given proof."""
+        """The first listed credential of the party that this key has. Some credentials need the PIN, which `verified` reports."""
         for one in listed:
             known = self.credentials.get(one["id"])
             if known and known["party"] == party and (verified or known["protection"] < 3):

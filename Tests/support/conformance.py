@@ -143,7 +143,7 @@ def delete(*parts):
 
 @dataclasses.dataclass
 class Row:
-    """A behavior: its name, the items before it, the calls, and the expected number of prompts."""
+    """A row of the table: the name of the behavior, the items that it needs, the calls, and the expected number of prompts."""
 
     name: str
     steps: tuple
@@ -223,7 +223,7 @@ class World:
         self._answer.write_text(answers.get(what, f"echo D {what}; echo OK") + "\n")
 
     def hold(self, answer=None):
-        """From now on, a prompt is answered only after `release`: with the password, or with this answer."""
+        """From now on, the person answers a prompt only after `release`, with the password or with this answer."""
         held = self._answer.with_name("held")
         held.touch()
         self._answer.write_text(

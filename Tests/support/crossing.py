@@ -27,7 +27,7 @@ class Crossing:
         return self
 
     def __exit__(self, *_):
-        # This ends the accepting thread. close() alone would not.
+        # This wakes the accepting thread, which close() alone would not do.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

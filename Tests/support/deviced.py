@@ -108,7 +108,7 @@ class Peer:
         assert self.ask(FORGET, struct.pack("<I", uid)) == b""
 
     def login_of(self, uid):
-        """Makes this connection one of a login of the user."""
+        """Makes this connection serve a login of the user."""
         assert self.ask(SESSION, struct.pack("<I", uid)) == b""
 
     def note(self, vault, keybag, database, begin=False):

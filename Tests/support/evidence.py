@@ -17,7 +17,7 @@ def add_evidence(report, name, collect, within=40):
     def work():
         try:
             texts.append(str(collect()))
-        except BaseException as error:  # includes SystemExit and pytest's outcomes, because this is only about a text
+        except BaseException as error:  # Even SystemExit and pytest's outcomes must only become a text.
             texts.append(f"(could not be had: {type(error).__name__}: {str(error)[:2000]})")
 
     # Python cannot end a thread. So a hanging thread is left running, and as a daemon thread it does not delay the end

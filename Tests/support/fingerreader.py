@@ -49,7 +49,7 @@ INTERFACES = f"""<node>
 </node>"""
 
 
-# Connects to a socket as often as the test wants.
+# Makes as many connections to a socket as the test needs.
 CONNECTOR = """
 import socket, sys
 control = socket.socket(fileno=0)
@@ -68,7 +68,7 @@ class Reader:
         self.root.chmod(0o755)
         self.address = f"unix:path={self.root}/bus"
         self._daemon = SystemBus(self.root, self.address)
-        # Preloaded into the service, the library puts every user in front of the machine.
+        # This library is preloaded into the service, and puts every user at a seat of the machine.
         self.seat = self.root / "seat.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.seat, SEAT], check=True)
         self.prints = self.root / "prints"
@@ -145,7 +145,7 @@ class Reader:
             assert self._changed.wait_for(condition, Limit(20).seconds), what
 
     def wait_for_person(self):
-        """Waits until somebody waits for a finger."""
+        """Waits until a program waits for a finger."""
         self.wait(lambda: self.calls[-1:] == ["VerifyStart any"], "nobody waits for a finger")
 
     def touch(self, word="verify-match", isDone=True):
@@ -154,7 +154,7 @@ class Reader:
             None, PATH, f"{NAME}.Device", "VerifyStatus", GLib.Variant("(sb)", (word, isDone)))
 
     def sleep(self, starts=True):
-        """Announces sleep, and waits until no program delays it. Or announces the end of sleep."""
+        """Announces sleep, and waits until no program delays it. With `starts` false, announces the end of sleep."""
         self.wait(lambda: self._inhibitors, "nobody holds up sleep")
         self._bus.emit_signal(None, LOGIND_PATH, f"{LOGIND}.Manager", "PrepareForSleep", GLib.Variant("(b)", (starts,)))
         limit = Limit(20)
@@ -183,12 +183,12 @@ class Holder(Peer):
         self.ask(HOLD, bytes([memory]) + self.key + bytes(self.pair.public_key))
 
     def touch(self, number=1, operation=TOUCH):
-        """Asks for a finger itself, or gives that up: the first word about it."""
+        """Asks for a finger for this holder, or ends the wait. Returns the first word about the touch."""
         self.socket.send(bytes([1, operation]) + number.to_bytes(4, "little"))
         return self.word(number)
 
     def word(self, number=1):
-        """The next word about its own touch; its key if a finger has matched."""
+        """The next word about this holder's touch, or the key if a finger has matched."""
         packet = self.socket.recv(4096)
         assert packet[:2] == bytes([1, DONE]) and packet[3:7] == number.to_bytes(4, "little")
         if packet[2] == ANSWERED:
@@ -213,7 +213,7 @@ class Holder(Peer):
 
 
 class Delay:
-    """Stands between latchkeyd and the service, and learns the covering keys. If `passes` is true, the hand-overs of
+    """A process between latchkeyd and the service, which learns the covering keys. If `passes` is true, the hand-overs of
     keys go on to the service. All other packets always go on."""
 
     def __init__(self, path, uid, passes=False):

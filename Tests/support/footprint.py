@@ -11,7 +11,7 @@ PLACES = (
 
 
 def footprint(root="/"):
-    """Each file of those places, with a hash of its content or the target of a link."""
+    """Each file in PLACES, with a hash of its content or the target of a link."""
     found = {}
     for place in PLACES:
         top = Path(root, place)

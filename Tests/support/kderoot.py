@@ -30,7 +30,7 @@ def root_of(release, *packages):
         if not folder.is_dir():
             if partial.is_dir():
                 remove(partial)
-            # A mirror's lists may have expired, if the release is not finished yet.
+            # If the release is not finished yet, the mirror's package lists may have expired.
             done = subprocess.run(
                 ["mmdebstrap", "--variant=apt", '--aptopt=Acquire::Check-Valid-Until "false"', f"--include={','.join(packages)}", release,
                  partial, MIRROR], stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip

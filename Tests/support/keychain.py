@@ -110,7 +110,7 @@ def refused(call, *arguments, **options):
 
 
 class ToldPrompt:
-    """A prompt that a client calls through the interface, and its signals."""
+    """A prompt that a client calls by org.latchkey.Prompt, and the prompt's signals."""
 
     def __init__(self, peer, path, passphrase=None, **texts):
         self.peer, self.path = peer, path

@@ -218,7 +218,7 @@ class Machine:
             raise AssertionError(f"systemd-nspawn ended with {self.process.returncode}")
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         for pid in children:
-            # For a moment, the first child is another process.
+            # At first, systemd-nspawn may have another child, which soon ends.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 if Path(f"/proc/{pid}/comm").read_text() == "systemd\n":
                     return pid
@@ -313,7 +313,7 @@ class Machine:
                     if int(numbers[-1]) == int(inner):
                         return int(folder.name)
             except OSError:
-                pass  # ended meanwhile, or not readable
+                pass  # The process has ended meanwhile, or cannot be read.
         raise ProcessLookupError(inner)
 
     def await_helpers(self):

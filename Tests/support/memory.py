@@ -104,7 +104,7 @@ def scan_files(folders, needles):
         try:
             content = file.read_bytes()
         except FileNotFoundError:
-            continue  # the daemon has erased the file meanwhile
+            continue  # The daemon has erased the file meanwhile.
         for at, name, offset in wanted.find(content):
             if len(found.setdefault(name, [])) < ENOUGH:
                 found[name].append(f"{file.name} at {at} (from byte {offset})")
@@ -112,8 +112,8 @@ def scan_files(folders, needles):
 
 
 def hchacha20(key, nonce):
-    """The key that XChaCha20 derives from a key and the first 16 bytes of a nonce. With this key, anyone can read that
-    value."""
+    """The key that XChaCha20 derives from a key and the first 16 bytes of a nonce. Anyone with this key can read the value
+    that was encrypted with this nonce."""
     state = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<12I", key + nonce[:16])]
 
     def quarter(a, b, c, d):

@@ -20,7 +20,7 @@ HANGING = 10
 
 
 class Failure:
-    """A failed test or a dead part, with the reason."""
+    """A failed test, or a part that ended without a result, with the reason."""
 
     def __init__(self, part, name, reason, second_try=False):
         self.part, self.name, self.reason, self.second_try = part, name, reason, second_try
@@ -85,7 +85,7 @@ class PartRun:
 
     def poll(self):
         """Whether the part has ended. Ends a part that hangs."""
-        # The process is collected later, because the kernel then forgets its children.
+        # The process is collected only later, because the kernel then forgets the processor time of its children.
         if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if not self.limit.is_over:
                 return False

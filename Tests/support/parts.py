@@ -66,7 +66,7 @@ GATE_PARTS = (
     Part("power", "A vault after a power cut, at a few cuts", ("PowerCuts",), 1, workers=2),
 )
 
-# In order of importance: `.ci/run` begins with the first part that a change needs.
+# The parts are in order of importance: `.ci/run` begins with the first part that a change needs.
 NIGHT_PARTS = (
     Part("login", "Every failure of a login and of a password change, at every entry point",
          ("PAMModule", "Programs", "Integration", "Desktop"), 6, LOGIN, workers=4, marked=True),

@@ -78,7 +78,7 @@ class Retrieval:
         return self.response
 
     def read(self):
-        """All written bytes. No process may hold the other end any more."""
+        """All bytes that were written. No process may still hold the other end."""
         received = b""
         with os.fdopen(self.reading, "rb", buffering=0) as pipe:
             while True:

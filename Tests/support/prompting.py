@@ -132,7 +132,7 @@ class Terminal:
         self._seen = 0
 
     def expect(self, text):
-        """Waits for this text behind the text of the last call."""
+        """Waits until this text appears after the text of the last call."""
         limit = Limit(TIMEOUT)
         while (at := self.shown.find(text.encode(), self._seen)) < 0:
             assert not limit.is_over, f"waited for {text!r}, saw {self.shown[self._seen:]!r}"

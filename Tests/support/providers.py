@@ -32,7 +32,7 @@ START_AGAIN = "start KeePassXC again"
 
 
 class Former:
-    """The former provider: its process, its start in a session, its end at logout, and the step that `--back` leaves to
+    """The former provider: its process, its start in a session, whether it ends at logout, and the step that `--back` leaves to
     the person. Also whether the provider waits for a name that another program owns, whether the provider then keeps
     its settings, and whether its ssh agent runs in the session."""
 

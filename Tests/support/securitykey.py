@@ -31,7 +31,7 @@ class SecurityKeyLibrary:
         self._touch.touch()
 
     def forget_touch(self):
-        """Signatures no longer wait. No signature may be waiting now."""
+        """From now on, signatures no longer wait. Do not call this while a signature waits."""
         for file in (self._touch, self._waits, self._touch.with_suffix(".needed")):
             file.unlink(missing_ok=True)
 

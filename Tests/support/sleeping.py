@@ -1,5 +1,5 @@
 """The sleep of a booted system. The system's real logind announces sleep, and waits for programs with a delay lock. A
-script plays the kernel's part, because a container's processes cannot put the machine to sleep.
+script replaces the kernel, because a container's processes cannot put the machine to sleep.
 """
 
 import subprocess
@@ -20,7 +20,7 @@ kill -CONT $(cat {FOLDER}/daemon)
 """
 UNITS = "/etc/systemd/system"
 FILES = {
-    # The delay is longer than any test waits, so a program that delays sleep must let go by itself.
+    # This limit is longer than any test waits, so sleep begins only if the program itself releases its delay lock.
     "/etc/systemd/logind.conf.d/test-sleep.conf": "[Login]\nInhibitDelayMaxSec=600\n",
     f"{UNITS}/systemd-suspend.service.d/test.conf": f"[Service]\nExecStart=\nExecStart=/bin/sh {FOLDER}/sleep\n",
     f"{UNITS}/systemd-logind.service.d/test.conf": f"[Service]\nEnvironment=LD_PRELOAD={FOLDER}/power.so\n",

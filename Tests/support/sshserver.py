@@ -26,7 +26,7 @@ class Server:
             agent.key("authority")
 
     def login(self, *options):
-        """Whether a login by key succeeds. Afterwards the account's shell may still refuse."""
+        """Whether a login by key succeeds. The account's shell may still refuse after that."""
         before = self.log.read_text().count("Accepted publickey") if self.log.exists() else 0
         self.agent.run(
             "ssh", "-F", "none", "-o", f"ProxyCommand={SSHD} -i -f {self.config} -E {self.log}", "-o", "BatchMode=yes",

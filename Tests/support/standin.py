@@ -125,8 +125,8 @@ class Daemon:
 
     The stand-in also has a device key. With `device_secret` None, the stand-in answers as without a service. `secrets`
     has the content of each wrapping, and `wrapping` belongs to the present protector. `wanted` has kind, vault and
-    protector of each request for a secret. `destructions` tells whether the password was reported as removed. `notes`
-    counts the passwords that opened nothing, and `put_aside` has the folders of put-aside vaults.
+    protector of each request for a secret. `destructions` tells, for each destruction of items, whether the password was removed.
+    `notes` counts the passwords that did not unlock the vault, and `put_aside` has the folders of vaults that were put aside.
 
     `give_way` answers a helper that asks the daemon to end, and `given_way` counts these requests. If the answer is
     yes, the stand-in ends the connection as a real daemon would. Later requests reach the next daemon.
@@ -172,8 +172,8 @@ class Daemon:
             os.unlink(self.path)
 
     def hang_up(self):
-        """Ends all connections, and returns when all are closed. Otherwise a client that gets a signal for each event
-        could get another event for the close after the shutdown."""
+        """Ends all connections, and returns when all are closed. A client may get a signal for the shutdown and another for
+        the close. So this waits for the close, and the client gets no late signal."""
         for connection, thread in list(self._connections.items()):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

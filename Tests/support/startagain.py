@@ -1,4 +1,4 @@
-"""The service manager's part for latchkeyd's unit: it passes the socket, keeps descriptors for the daemon, and starts
+"""A stand-in for the service manager of latchkeyd's unit. It passes the socket, keeps descriptors for the daemon, and starts
 the daemon again.
 
 Tests/Desktop/test_booted_switch.py tests the real systemd.

@@ -38,7 +38,7 @@ class Subject:
 
     def memory(self):
         """The values of /proc/PID/smaps_rollup in kilobytes, by name."""
-        os.sync()  # dirty pages of the page cache do not count as the program's own memory
+        os.sync()  # Otherwise unwritten pages of files would count as the program's own memory.
         lines = pathlib.Path(f"/proc/{self.session.daemon_pid()}/smaps_rollup").read_text().splitlines()[1:]
         return {line.split(":")[0]: int(line.split()[1]) for line in lines}
 

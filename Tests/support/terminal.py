@@ -39,7 +39,7 @@ class Terminal:
     def __exit__(self, failure, *_):
         if failure is None:
             self.close()
-        else:  # without waiting for remaining processes
+        else:  # This does not wait for remaining processes.
             self.terminal.close(force=True)
 
     def start(self, command):

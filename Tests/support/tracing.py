@@ -6,7 +6,7 @@ _CALL = re.compile(r"(\w+)\((?:\d+<((?:\\x[0-9a-f]{2})*)>)?")
 
 
 def command(trace, *program):
-    """A command that runs a program and traces it and its children. The calls of each process go to a file
+    """A command that runs a program, and traces the program and its children. The calls of each process go to a file
     `trace.NUMBER`."""
     calls = "trace=network,read,readv,write,writev,pread64,pwrite64,splice,vmsplice"
     return ["strace", "-ff", "-y", "-xx", "-s", "65536", "-e", calls, "-o", trace, *program]

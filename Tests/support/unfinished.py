@@ -11,7 +11,7 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="what a command writes bef
 
 
 def unfinished(process):
-    """The size of that file of a running process, or 0 if there is none."""
+    """The size of the unnamed file that a running process is writing, or 0 if there is none."""
     try:
         folder = pathlib.Path(f"/proc/{process.pid}/fd")
         # Standard output and error may be such files of the test runner, and the process may have further copies of

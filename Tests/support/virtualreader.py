@@ -1,6 +1,6 @@
 """A fingerprint reader for the real fprintd in a booted machine: libfprint's virtual device, which Debian's build has.
 
-The reader is a socket that exists while somebody claims it: what is written there is the finger that lies on it."""
+While a program has claimed the reader, a socket exists. A name that is written to this socket acts as a finger on the reader."""
 
 import socket
 
@@ -11,7 +11,7 @@ STATE = "/var/lib/fprint"
 SOCKET = f"{STATE}/reader"
 DROP_IN = "/etc/systemd/system/fprintd.service.d/latchkey-test.conf"
 RULES = "/etc/polkit-1/rules.d/60-latchkey-test.rules"
-# fprintd lets whoever sits at the machine verify; a container has no seat.
+# By default, only a user at a seat of the machine may have a finger verified, and a container has no seat.
 RULE = """polkit.addRule(function(action, subject) {
   if (action.id == "net.reactivated.fprint.device.verify" && subject.user == "alice") return polkit.Result.YES;
 });
@@ -20,7 +20,7 @@ RIGHT, LEFT = "right-index-finger", "left-thumb"
 
 
 class Reader:
-    """The reader, which knows no finger at first, and the fingers of alice that it knows."""
+    """The reader, and the fingers of alice that are enrolled. At first no finger is enrolled."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -29,7 +29,7 @@ class Reader:
         self.unplug(False)
 
     def close(self):
-        """Takes the reader away, and what is known of fingers."""
+        """Removes the reader and all enrolled fingers."""
         self.machine.path(RULES).unlink()
         self.machine.path(DROP_IN).unlink()
         self.machine.root("systemctl", "daemon-reload")
@@ -37,11 +37,11 @@ class Reader:
         self.machine.root("rm", "-rf", STATE)
 
     def lay(self, print_of):
-        """Lays a finger on it, as soon as somebody waits for one."""
+        """Lays a finger on the reader, as soon as a program waits for one."""
         eventually(lambda: self.is_read(print_of), 20, "somebody who waits for a finger")
 
     def is_read(self, print_of):
-        """Lays a finger on it, and says whether the reader has surely read the finger."""
+        """Lays a finger on the reader. Returns whether the reader has read it."""
         try:
             with socket.socket(socket.AF_UNIX) as finger:
                 finger.settimeout(seconds(5))
@@ -58,7 +58,7 @@ class Reader:
         for _ in range(20):
             self.lay(finger)
             if enrolling.expect(["enroll-completed", r"enroll-stage-passed\s"]) == 0:
-                enrolling.expect("status 0")  # until then the reader is still its own
+                enrolling.expect("status 0")  # The program releases the reader at its end.
                 enrolling.close()
                 return self
         raise AssertionError("it wants more and more")
@@ -70,7 +70,7 @@ class Reader:
         return self.machine.root("fprintd-list", "alice").stdout
 
     def unplug(self, gone=True):
-        """There is no reader any more, or there is one again."""
+        """Removes the reader from the machine, or attaches it again."""
         variable = "" if gone else f"Environment=FP_VIRTUAL_DEVICE={SOCKET}\n"
         path = self.machine.path(DROP_IN)
         path.parent.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
-"""The numbers of the protocols of the control socket and of the device key service. The Swift types in Sources/Wire
-declare the numbers, and so do the enums of lower modules that packets contain. If a number is not declared in the
-expected form, the import fails.
+"""The numbers in the packets of the control socket and of the device key service. This module reads them from the Swift
+types in Sources/Wire, and from enums of lower modules that packets contain. If a number is not declared in the expected
+form, the import of this module fails.
 """
 
 import re

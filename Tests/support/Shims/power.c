@@ -1,5 +1,5 @@
-/* Replaces /sys/power/state by a file of the tests. Not every kernel has that file, and no container may write to
- * it. */
+/* Replaces /sys/power/state by a file of the tests. Some kernels do not have that file, and no container may write
+ * to it. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* The person of a test is in front of the machine. Where no logind runs, libsystemd finds no seat of anybody's. */
+/* Makes libsystemd report a seat for every user, as for a person in front of the machine. Without logind, it would
+ * find none. */
 #include <sys/types.h>
 
 int sd_uid_get_seats(uid_t user, int is_active, char ***seats) {
