@@ -14,7 +14,7 @@ public struct PromptSubject: Equatable, Sendable {
   /// Whether the login password will create the vault.
   public let createsVault: Bool
 
-  /// Puts them together.
+  /// Makes a value from its parts.
   public init(
     label: String = "", access: AccessControl = .none, reuse: UInt16 = 0, change: String = "",
     createsVault: Bool = false

@@ -12,7 +12,7 @@ package struct ArchiveChunk: ControlFields, Equatable, Sendable {
   /// About how many items there are.
   package let total: UInt64
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(bytes: [UInt8], isLast: Bool, done: UInt64, total: UInt64) {
     self.bytes = bytes
     self.isLast = isLast

@@ -16,7 +16,7 @@ package struct BeginRestore: ControlMessage, Equatable {
   /// Whether this is a rehearsal that writes nothing.
   package let isDry: Bool
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(header: [UInt8], takesTheirs: Bool, isDry: Bool) {
     self.header = header
     self.takesTheirs = takesTheirs

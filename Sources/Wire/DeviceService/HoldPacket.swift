@@ -43,7 +43,7 @@ public enum HoldPacket {
     /// The reason why the key has ended; nil if there is a key, or if there never was one.
     public let end: HoldEnd?
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     public init(_ state: State, touchesLeft: UInt8, end: HoldEnd?) {
       (self.state, self.touchesLeft, self.end) = (state, touchesLeft, end)
     }

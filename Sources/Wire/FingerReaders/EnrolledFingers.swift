@@ -12,7 +12,7 @@ public final class EnrolledFingers {
     /// The names of the fingers, in fprintd's order.
     public let fingers: [String]
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     public init(name: String, fingers: [String]) {
       self.name = name
       self.fingers = fingers

@@ -29,7 +29,7 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
     /// The reason why the item cannot be brought back now; nil if it can.
     package let obstacle: Reason?
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     package init(
       _ change: Change, item: UInt64, collection: UInt64, home: String, label: String,
       accessibility: AccessibilityClass?, obstacle: Reason?

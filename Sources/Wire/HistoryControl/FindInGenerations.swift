@@ -13,7 +13,7 @@ package struct FindInGenerations: ControlMessage, Equatable {
   /// The attributes or items that are wanted in addition.
   package let selection: GenerationSelection
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(present: [UInt64], selection: GenerationSelection) {
     (self.present, self.selection) = (present, selection)
   }

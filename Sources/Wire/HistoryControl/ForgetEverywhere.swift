@@ -38,7 +38,7 @@ package struct Forgetting: ControlFields, Equatable, Sendable {
   /// The generations that cannot be read, and may still have the items.
   package let unreadable: [UInt32]
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(changed: UInt32, unreadable: [UInt32]) { (self.changed, self.unreadable) = (changed, unreadable) }
 
   package init?(decoding input: inout ByteReader) {

@@ -17,7 +17,7 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
     /// The reason why the generation cannot be read; nil if it can.
     package let problem: Reason?
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     package init(number: UInt32, time: UInt64, size: UInt64, items: UInt64, problem: Reason?) {
       (self.number, self.time, self.size) = (number, time, size)
       (self.items, self.problem) = (items, problem)
@@ -40,7 +40,7 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
   private static let textLimit = 400
   private static let pathLimit = 4000
 
-  /// Makes the value of its parts; lines beyond ``lineLimit`` are left out.
+  /// Makes a value from its parts; lines beyond ``lineLimit`` are left out.
   package init(isOn: Bool, settings: String, problem: Reason?, lines: [Line], hasMore: Bool) {
     (self.isOn, self.settings, self.problem) = (isOn, settings, problem)
     self.lines = Array(lines.prefix(Self.lineLimit))

@@ -27,7 +27,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
     /// The item's label; empty if it cannot be read now.
     package let label: String
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     package init(uuid: [UInt8], isPresent: Bool, item: UInt64, collection: UInt64, home: String, label: String) {
       (self.uuid, self.isPresent, self.item) = (uuid, isPresent, item)
       (self.collection, self.home, self.label) = (collection, home, label)

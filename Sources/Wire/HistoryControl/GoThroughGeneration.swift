@@ -17,7 +17,7 @@ package struct GenerationProgress: ControlFields, Equatable, Sendable {
   /// About how many items there are.
   package let total: UInt64
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(hasMore: Bool, done: UInt64, total: UInt64) {
     (self.hasMore, self.done, self.total) = (hasMore, done, total)
   }

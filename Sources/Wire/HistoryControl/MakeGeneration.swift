@@ -15,7 +15,7 @@ package struct MadeGeneration: ControlFields, Equatable, Sendable {
   /// Whether the generation was made now. If not, nothing has changed since the last generation.
   package let isNew: Bool
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(number: UInt32, isNew: Bool) { (self.number, self.isNew) = (number, isNew) }
 
   package init?(decoding input: inout ByteReader) {

@@ -17,7 +17,7 @@ package struct RestoreFromGeneration: ControlMessage, Equatable {
   /// The items to restore.
   package let selection: GenerationSelection
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(number: UInt32, takesTheirs: Bool, isDry: Bool, selection: GenerationSelection) {
     (self.number, self.takesTheirs, self.isDry) = (number, takesTheirs, isDry)
     self.selection = selection

@@ -8,7 +8,7 @@ public enum LockFailureNotice {
 
   /// Gives the notice, if there is a reason.
   ///
-  /// - Parameter elsewhere: the number of unlocked secrets that are not in `SecureBytes`.
+  /// - Parameter elsewhere: the number of secrets outside of `SecureBytes` that the kernel did not lock in memory.
   public static func sayIfNeeded(elsewhere: UInt64 = 0) {
     guard SecureBytes.lockFailures > 0 || elsewhere > 0, !isSaid.exchange(true, ordering: .relaxed) else { return }
     Journal.log(

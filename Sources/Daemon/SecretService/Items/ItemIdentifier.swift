@@ -11,7 +11,7 @@ struct ItemIdentifier: Equatable {
   private static let numberSize = 8
   static let size = numberSize + 16
 
-  /// Puts them together.
+  /// Makes a value from its parts.
   init(_ item: Int64, uuid: [UInt8]) {
     self.item = item
     self.uuid = uuid

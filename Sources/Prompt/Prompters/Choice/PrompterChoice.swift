@@ -6,7 +6,7 @@ public final class PrompterChoice: Prompter {
   private let deadline: PromptDeadline
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
-  /// Whether the last thing that the person was told is that the answer is being checked.
+  /// Whether the person was last told that the answer is being checked.
   private var isChecking = false
   /// Shows the person that an answer is being checked, if the prompter shows nothing.
   private var checkingNotice: CheckingNotice?

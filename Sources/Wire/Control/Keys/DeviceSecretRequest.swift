@@ -23,7 +23,7 @@ public struct DeviceSecretRequest: ControlMessage, Equatable {
 
   private static let nameSize = 16
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   public init(_ wanted: Wanted, publicKey: [UInt8]) {
     self.wanted = wanted
     self.publicKey = publicKey

@@ -37,7 +37,7 @@ public struct Hello: ControlMessage, Equatable {
   /// before its start. Within this time, it assumes that they were before the password.
   public static let unknownTime: UInt64 = 10_000_000
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   public init(
     stage: Stage, service: String, tty: String, remoteHost: String, prompt: UInt64 = 0, given: UInt64 = 0
   ) {

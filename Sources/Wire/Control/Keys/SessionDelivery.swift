@@ -15,7 +15,7 @@ public struct SessionDelivery: KeyMessage, ~Copyable {
   private static let headSize = 16 + 4
   static let size = headSize + Key.size
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   public init(vault: [UInt8], key: consuming SessionKey) {
     self.vault = vault
     self.key = key

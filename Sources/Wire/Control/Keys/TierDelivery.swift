@@ -25,7 +25,7 @@ public struct TierDelivery: ~Copyable {
   private static let formerSize = 4 + 2 * Key.size
   static let size = headSize + 2 * Key.size
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   public init(
     vault: [UInt8], generation: UInt64, created: Bool, leftMemory: Bool = false, tiers: consuming TierKeys,
     former: [FormerTiers] = []

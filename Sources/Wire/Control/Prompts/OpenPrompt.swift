@@ -34,7 +34,7 @@ package struct OpenedPrompt: ControlFields, Equatable, Sendable {
   /// The request that the peer shows.
   package let request: PromptRequest
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   package init(number: UInt64, request: PromptRequest) {
     self.number = number
     self.request = request

@@ -13,7 +13,7 @@ public struct PassphraseKey: KeyMessage, ~Copyable {
   private static let headSize = 8
   static let size = headSize + Key.size
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   public init(prompt: UInt64, key: consuming Key) {
     self.prompt = prompt
     self.key = key

@@ -92,7 +92,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   /// The process that caused the prompt, if its program is an interpreter; nil for any other process.
   public let interpreter: Interpreter?
 
-  /// Makes the value of its parts.
+  /// Makes a value from its parts.
   public init(
     purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
     reuse: UInt16 = 0, change: String = "", reason: String = "", interpreter: Interpreter? = nil,

@@ -29,7 +29,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     /// Whether the keys of the class are in memory.
     public var isPresent: Bool
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     public init(name: String, isPresent: Bool) {
       self.name = name
       self.isPresent = isPresent
@@ -126,7 +126,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     /// The name that the person gave the protector; empty if there is none.
     public var name: String
 
-    /// Makes the value of its parts.
+    /// Makes a value from its parts.
     public init(kind: UInt8, state: UInt8, created: UInt64, name: String = "") {
       self.kind = kind
       self.state = state
