@@ -1,9 +1,9 @@
 // AccessEvent: the form of the entries of the access log.
 //
-// The vault logs who was let into items that require something, and who was not. ``AccessEvent`` is
-// such an event: what the program wanted, how it ended, the numbers of item and collection, the item's
-// label at that time, and the program's name. ``AccessLogEntry`` is an event as it is read, with its
-// number, its time, and how many entries before it are missing.
+// The vault logs every request for an item that has requirements, whether it succeeded or not.
+// ``AccessEvent`` is such an event: the program's request, its outcome, the numbers of item and
+// collection, the item's label at that time, and the program's name. ``AccessLogEntry`` is an event
+// that was read from the log, with its number, its time, and the number of missing entries before it.
 //
 //     var out = ByteWriter(capacity: 128)
 //     AccessEvent(.open, .used, item: 7, caller: "firefox").encode(into: &out)
@@ -29,7 +29,7 @@ public struct AccessEvent: Hashable, Sendable {
   public enum Action: UInt8, CaseIterable, Sendable {
     /// To read or change an existing item.
     case open = 1
-    /// To store an item with a passphrase that a person chooses, new or in place of another item.
+    /// To store an item with a passphrase that a person chooses. The item is new, or replaces another one.
     case store = 2
     /// The log itself.
     case log = 3
@@ -43,9 +43,9 @@ public struct AccessEvent: Hashable, Sendable {
     case ended(PromptEnd)
     /// The program used the answer.
     case used
-    /// So many entries were lost before the vault could write them.
+    /// Some entries were lost before the vault could write them.
     case lost
-    /// So many entries were removed by command.
+    /// A command removed entries.
     case cleared
 
     /// The outcome's number in an entry.
@@ -75,9 +75,9 @@ public struct AccessEvent: Hashable, Sendable {
   public var action: Action
   /// The outcome.
   public var outcome: Outcome
-  /// The number of entries with ``Outcome/lost`` and ``Outcome/cleared``; else 0.
+  /// The number of entries for ``Outcome/lost`` and ``Outcome/cleared``; otherwise 0.
   public var count: UInt32
-  /// The number of the collection; 0 without a collection.
+  /// The number of the collection; 0 if there is none.
   public var collection: UInt64
   /// The number of the item; 0 for one that does not exist yet.
   public var item: UInt64
@@ -110,7 +110,7 @@ public struct AccessEvent: Hashable, Sendable {
     for text in [label, caller] { out.short(AccessEvent.cut(text)) }
   }
 
-  /// Reads such bytes; nil for any other bytes.
+  /// Reads the bytes of ``encode(into:)``; nil for any other bytes.
   public init?(decoding input: inout ByteReader) {
     guard let action = (try? input.number()).flatMap(Action.init(rawValue:)),
       let outcome = (try? input.number()).flatMap(Outcome.init(code:)), let count = try? input.number(UInt32.self),

@@ -1,4 +1,4 @@
-/// An entry of the access log, as a reader gets it.
+/// An entry of the access log, in the form for readers.
 public struct AccessLogEntry: Equatable, Sendable {
   /// The entry's place in the log.
   public let number: UInt64

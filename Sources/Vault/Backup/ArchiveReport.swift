@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeyReasons
 
-/// The result of a backup or a restore, or of its rehearsal: counts, and a line for each thing that a person has to know.
+/// The result of a backup or a restore, or of its rehearsal: counts, and a line for each fact that a person should know.
 public struct ArchiveReport: Equatable, Sendable {
   /// The outcome for one thing.
   public enum Outcome: UInt8, Sendable {
@@ -11,11 +11,11 @@ public struct ArchiveReport: Equatable, Sendable {
     case replaced = 2
     /// The vault has an item with the same attributes and another secret, which stays.
     case conflict = 3
-    /// The item is left out; the reason says why.
+    /// The item is left out, for this reason.
     case left = 4
     /// The item's class is in no backup.
     case excluded = 5
-    /// Something beside the items.
+    /// A notice that is not about an item.
     case notice = 6
   }
 

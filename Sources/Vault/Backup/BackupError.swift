@@ -3,7 +3,7 @@ import LatchkeySodium
 
 /// Why a backup cannot be read.
 public enum BackupError: Error, Equatable, Sendable {
-  /// The file is something else.
+  /// The file is not a backup.
   case notABackup
   /// A later version of the format.
   case newer(UInt32)
@@ -15,7 +15,7 @@ public enum BackupError: Error, Equatable, Sendable {
   case wrongPassphrase
   /// This chunk, counted from 1, is not the chunk that was written there.
   case damagedChunk(Int)
-  /// Every chunk is as it was written, but the content is not a vault's; the reason says what is wrong.
+  /// Every chunk is intact, but the content is not a valid vault. The reason says what is wrong.
   case malformed(Reason)
   /// There was no memory for a secret.
   case outOfMemory

@@ -52,7 +52,7 @@ public struct BackupHeader: Equatable, Sendable {
     return out.bytes
   }
 
-  /// Reads a header. Only a check sum is computed. The cost of one guess of a passphrase is checked here.
+  /// Reads a header. This computes only a check sum, and checks the cost of one guess of the passphrase.
   public init(decoding bytes: [UInt8]) throws(BackupError) {
     var input = ByteReader(bytes)
     do {

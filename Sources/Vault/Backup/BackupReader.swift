@@ -49,10 +49,10 @@ public struct BackupReader: ~Copyable {
     self.secret = secret
   }
 
-  /// Whether the last chunk was read, and every record in it.
+  /// Whether the last chunk and every record in it were read.
   public var isWhole: Bool { opener.isOver && hasEnded && position == available }
 
-  /// Takes the next chunk, without its length in front. Call it only after ``next()`` returned nil.
+  /// Takes the next chunk, without its length. Call it only after ``next()`` returned nil.
   public mutating func take(_ chunk: RawSpan) throws(BackupError) {
     chunks += 1
     guard chunk.byteCount <= BackupReader.chunkLimit, !opener.isOver else { throw .damagedChunk(chunks) }
@@ -62,7 +62,7 @@ public struct BackupReader: ~Copyable {
     position = 0
   }
 
-  /// The next record; nil until the next chunk was taken, or after the last record.
+  /// The next record; nil if the next chunk is needed, or after the last record.
   public mutating func next() throws(BackupError) -> BackupRecord? {
     guard try readPrefix(), readHead(), readSecret() else {
       guard !opener.isOver || (hasEnded && prefix.isEmpty) else { throw .malformed(.backup(.endsWithinRecord)) }

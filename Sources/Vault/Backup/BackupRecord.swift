@@ -10,7 +10,7 @@ public enum BackupRecord: ~Copyable {
   case collection(BackupCollection)
   /// An item.
   case item(BackupItem)
-  /// The counts.
+  /// The end, with the number of items and collections.
   case end(items: UInt64, collections: UInt32)
 
   enum Kind: UInt8 {
@@ -56,7 +56,8 @@ public struct BackupDevice: Equatable, Sendable {
   public let identity: [UInt8]
   /// The key, wrapped by the device key. The device key opens this, even if the vault is lost.
   public let byKey: [UInt8]
-  /// The key, wrapped under the device's share of the vault. This opens if the device key has moved but the vault exists.
+  /// The key, wrapped under the device's share of the vault. It can be opened if the device key has moved but the vault still
+  /// exists.
   public let byShare: [UInt8]
 
   /// Puts the values together.
@@ -195,8 +196,8 @@ public struct BackupItem: ~Copyable {
 }
 
 extension AccessibilityClass {
-  /// The part of such an item that a backup seals for its device; nil for a class that no backup has. Labels and attributes are
-  /// sealed for the device only if they depend on the device in the vault too. One class has such labels.
+  /// The part of an item of this class that a backup seals for the item's device; nil if no backup has the class. Labels and
+  /// attributes are sealed for the device only if they depend on the device in the vault too. Only one class has such labels.
   public var backupSealing: BackupItem.Sealing? {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: BackupItem.Sealing.none

@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Seals a backup's parts of ThisDeviceOnly items, under a key that only their device unwraps. The passphrase alone cannot
+/// Seals the parts of ThisDeviceOnly items in a backup, with a key that only the items' device unwraps. The passphrase alone cannot
 /// open them.
 public final class BackupSeal {
   private let key: Key

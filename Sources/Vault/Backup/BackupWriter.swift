@@ -64,7 +64,7 @@ public struct BackupWriter: ~Copyable {
     }
   }
 
-  /// Adds the last record: the counts.
+  /// Adds the last record, which has the counts.
   public mutating func finish() { put(.end(items: items, collections: collections)) }
 
   private mutating func begin(_ kind: BackupRecord.Kind, _ content: [UInt8], _ secretSize: Int) {
@@ -77,8 +77,8 @@ public struct BackupWriter: ~Copyable {
     headWritten = 0
   }
 
-  /// The next chunk as it stands in the file, its length in front. It is full, unless the end was added or `flushing` is set. The
-  /// result is nil while the chunk is not full.
+  /// The next chunk in the form of the file, which begins with the chunk's length. Nil while the chunk is not full. With
+  /// `flushing`, or after the last record, the chunk need not be full.
   public mutating func chunk(flushing: Bool = false) -> [UInt8]? {
     guard !isOver else { return nil }
     fill()

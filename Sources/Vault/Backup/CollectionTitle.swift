@@ -1,4 +1,4 @@
-/// A collection's label, and the name that its object path has. Both are sealed together, as the name is made of the label.
+/// A collection's label, and the name that its object path has. Both are sealed together, because the name is made from the label.
 public struct CollectionTitle: Equatable, Sendable {
   /// The label, for a person.
   public let label: String
@@ -11,7 +11,7 @@ public struct CollectionTitle: Equatable, Sendable {
   /// No text of D-Bus has a NUL, so no label has this.
   private static let separator: [UInt8] = [0, UInt8(ascii: "/")]
 
-  /// The bytes to seal. Without a name they are the label alone.
+  /// The bytes to seal. If there is no name, they are only the label.
   public var encoded: [UInt8] {
     guard let name else { return Array(label.utf8) }
     return Array(label.utf8) + Self.separator + Array(name.utf8)

@@ -4,7 +4,7 @@ struct AttributePattern: Equatable, Sendable {
 
   init(_ text: String) { pattern = Array(text.utf8) }
 
-  /// Whether all of `value` fits. Takes time in proportion to the two lengths' product at most.
+  /// Whether all of `value` fits. At most, the time grows with the product of the two lengths.
   func fits(_ value: String) -> Bool {
     let value = Array(value.utf8)
     var (at, place) = (0, 0)

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeyYAML
 
-/// One rule: items with such attributes get that class.
+/// One rule: items with matching attributes get the rule's class.
 public struct ClassRule: Equatable, Sendable {
   /// The program that the rule is for, and the reason, for people.
   public let name: String
@@ -14,7 +14,7 @@ public struct ClassRule: Equatable, Sendable {
   /// Names with this prefix are Latchkey's own, and not attributes of the item.
   public static let reservedPrefix = "latchkey:"
 
-  /// Names with such a character are refused: only values may have wildcards.
+  /// The names of attributes that have a wildcard. The rule is then refused, because only values may have wildcards.
   public var literalNames: [String] { patterns.keys.filter { $0.contains { "*?".contains($0) } }.sorted() }
 
   /// Whether the attributes have every name of the rule, each with a value that fits.

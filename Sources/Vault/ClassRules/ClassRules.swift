@@ -2,8 +2,8 @@
 //
 // A program that knows nothing of Latchkey stores an item without naming an accessibility class. Rules
 // then decide, for example that a network's password can be read behind the locked screen.
-// ``ClassRules`` has the rules in force: the user's file first, then the installed one. The first rule
-// that fits gives the class.
+// ``ClassRules`` has the rules in force: first the rules of the user's file, and then the installed
+// rules. The first rule that fits gives the class.
 //
 //     let rules = ClassRules(user: path, shipped: installed, owner: uid) { reason in log(reason) }
 //     let decision = rules.decision(for: attributes)
@@ -17,9 +17,9 @@
 // others can write, is refused. An error names the file, the line and the mistake. Each problem is told
 // once.
 //
-// It does not change items that exist. It does not strengthen or weaken an item whose program named a
-// class. It holds no keys and reads no vault, so `latchkey rules test` can use it without one. The YAML
-// itself is read by the module YAML.
+// It does not change items that exist. It does not change the class of an item whose program named a
+// class. It holds no keys and reads no vault, so `latchkey rules test` works without a vault. The
+// module YAML reads the files' syntax.
 
 import Glibc
 import LatchkeyReasons
@@ -40,7 +40,7 @@ public final class ClassRules {
   /// Reads the rules of the user at `user` and the installed ones at `shipped`.
   ///
   /// - Parameters:
-  ///   - owner: the user who may own the files, beside root.
+  ///   - owner: the user who may own the files. Root may own them too.
   ///   - warn: hears each problem of a file once.
   public init(user: String, shipped: String, owner: uid_t, warn: @escaping (Reason) -> Void) {
     self.warn = warn
@@ -50,8 +50,7 @@ public final class ClassRules {
     refresh()
   }
 
-  /// Reads the files that changed since they were last read. A file that cannot be read any more changes nothing: its rules
-  /// stay as they were.
+  /// Reads the files that have changed since the last reading. If a file can no longer be read, its former rules stay in force.
   public func refresh() {
     for index in files.indices where files[index].refresh() {
       if let problem = files[index].problem { warn(problem) }

@@ -1,8 +1,8 @@
 /// libsecret's schema for items that have no schema of their own.
 ///
 /// An item without the attribute `xdg:schema` counts as one of this schema, as with gnome-keyring. Some clients store and search
-/// without a schema, and others with this schema. Both mean the same item. The schema is implied wherever items are compared with
-/// attributes. It is never stored, so that the attributes of an item stay as its program gave them.
+/// without a schema, and others with this schema. Both mean the same item. So every comparison of an item with attributes adds this
+/// schema if it is missing. The vault never stores it, so that an item keeps exactly the attributes that its program gave.
 public enum GenericSchema {
   /// The attribute that names an item's schema.
   public static let attribute = "xdg:schema"
@@ -25,8 +25,8 @@ public enum GenericSchema {
     leftOut(of: one) == leftOut(of: other)
   }
 
-  /// Every set that means the same as `attributes`. If there are two, the set without a schema comes first. A set without any
-  /// other attribute has no second spelling: many items have no other attribute, and do not belong together.
+  /// Every set that means the same as `attributes`. If there are two, the set without a schema comes first. A set without any other
+  /// attribute has only one spelling, because many unrelated items have no other attribute.
   public static func spellings(of attributes: [String: String]) -> [[String: String]] {
     let rest = leftOut(of: attributes)
     guard rest[attribute] == nil, !rest.isEmpty else { return [attributes] }

@@ -7,7 +7,7 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   public let path: String
   /// The line, counted from 1; nil if the file could not be read at all.
   public let line: Int?
-  /// The error and its remedy, without the place.
+  /// The error and its remedy, without path and line.
   public let mistake: Reason
 
   /// An error in the file at `path`.
@@ -17,7 +17,7 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
     self.mistake = mistake
   }
 
-  /// A text that is not of the form that is taken here.
+  /// The error for a text that is not valid YAML of the supported kind.
   public init(path: String, _ error: YAMLError) { self.init(path: path, line: error.line, Reason(error.problem)) }
 
   /// "FILE:LINE: what is wrong".
@@ -26,14 +26,14 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The error in English.
   public var description: String { reason.text }
 
-  /// Somebody else's words in a message: short, and without control characters for a terminal.
+  /// A foreign text, made safe for a message: it is short, and has no control characters.
   static func plain(_ text: String) -> String {
     let short = text.unicodeScalars.prefix(64)
     let cut = short.count < text.unicodeScalars.count ? "…" : ""
     return String(String.UnicodeScalarView(short.map { $0.properties.generalCategory == .control ? "?" : $0 })) + cut
   }
 
-  /// Somebody else's words in quotation marks.
+  /// A foreign text in quotation marks.
   static func quote(_ text: String) -> String { "'\(plain(text))'" }
 }
 

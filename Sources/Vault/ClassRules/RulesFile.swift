@@ -9,7 +9,7 @@ public struct RulesFile: Equatable, Sendable {
   /// The file's rules, in the order in which they are tried.
   public let rules: [ClassRule]
 
-  /// Where a user's own rules are.
+  /// The path of a user's own rules.
   public static func userPath(home: String) -> String { home + "/.config/latchkey/rules.yaml" }
 
   /// Reads rules from a text that came from `path`.
@@ -32,10 +32,10 @@ public struct RulesFile: Equatable, Sendable {
     self.rules = rules
   }
 
-  /// Reads the file at `path`. It must be a regular file of `owner`'s or root's that nobody else can write; a link is not
-  /// followed.
+  /// Reads the file at `path`. It must be a regular file that belongs to `owner` or root, and that nobody else can write. A link is
+  /// not followed.
   ///
-  /// - Returns: nil if there is no such file.
+  /// - Returns: nil if the file does not exist.
   public static func load(_ path: String, owner: uid_t) throws(RulesError) -> RulesFile? {
     guard let text = try text(of: path, owner: owner) else { return nil }
     return try RulesFile(path: path, text: text)
@@ -69,7 +69,8 @@ public struct RulesFile: Equatable, Sendable {
     } catch { return nil }
   }
 
-  /// Many systems make files writable for a group that has the user's number and nobody else in it.
+  /// Whether other users can write the file. A group with the user's own number does not count, because on many systems only the
+  /// user is in it.
   private static func isWritableByOthers(_ status: stat) -> Bool {
     status.st_mode & S_IWOTH != 0 || (status.st_mode & S_IWGRP != 0 && status.st_gid != status.st_uid)
   }

@@ -38,7 +38,7 @@ struct WatchedRules {
   }
 }
 
-/// Distinguishes a changed file from an unchanged one. Nil stands for a missing file.
+/// Distinguishes a changed file from an unchanged one. Nil means a missing file.
 private struct Stamp: Equatable {
   private let numbers: [Int]
 

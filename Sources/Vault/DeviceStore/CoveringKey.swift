@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Keeps a secret so that only the running machine gives it back: a TPM.
+/// Keeps a secret in such a way that only this running machine can return it. A TPM can do this.
 public protocol SecretHolder: AnyObject {
   /// Takes the secret.
   ///
@@ -11,14 +11,14 @@ public protocol SecretHolder: AnyObject {
   func held(_ context: [UInt8]) throws(DeviceKeyError) -> Key
 }
 
-/// The key that covers the tier keys of one user's vault behind the lock. The service keeps it until a finger releases it, sealed
-/// to the public key that came with it. docs/developer/finger.md has the whole.
+/// The key that covers the tier keys of one user's vault behind the lock. The service keeps it until a finger releases it. Then the
+/// service sends it, sealed to the public key that came with it. docs/developer/finger.md describes all of this.
 public final class CoveringKey {
   /// Where the key is.
   private enum Place: ~Copyable {
     /// In this process's locked memory, because the user chose this place for a machine without a TPM.
     case memory(Key)
-    /// In the chip. This process has the saved context alone.
+    /// In the chip. This process has only the saved context.
     case chip(any SecretHolder, [UInt8])
   }
 
@@ -58,7 +58,7 @@ public final class CoveringKey {
     deadline = now + CoveringKey.timeLimit
   }
 
-  /// Whether the key may be released, as far as that is known before the touch.
+  /// Throws if the key may not be released, as far as that is known before the touch.
   public func check(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(HoldEnd) {
     guard now < deadline else { throw .expired }
     guard touches < CoveringKey.touchLimit else { throw .manyTouches }
@@ -73,7 +73,7 @@ public final class CoveringKey {
     }
   }
 
-  /// How many more fingers may fail to match.
+  /// So many further touches may fail to match.
   public var touchesLeft: Int { max(0, CoveringKey.touchLimit - touches) }
 
   /// A finger did not match.

@@ -1,23 +1,24 @@
 // DeviceStore: the state of the device key service on the disk.
 //
-// `latchkey-deviced` keeps one secret of the machine. From it and a salt, each user gets a device key. ``DeviceStore``
-// has all these values: the secret, and for each user a salt, a secret that can be erased, and how far the user's vaults
-// are. ``DeviceSeal`` protects the machine's secret on the disk: ``TPMSeal`` if there is a chip, and ``HostSeal``
-// otherwise.
+// `latchkey-deviced` keeps one secret of the machine. From it and a salt, each user gets a device key.
+// ``DeviceStore`` has all these values: the secret, and for each user a salt, an erasable secret, and
+// the generations of the user's vaults. ``DeviceSeal`` protects the machine's secret on the disk:
+// ``TPMSeal`` if there is a chip, and ``HostSeal`` otherwise.
 //
 //     let store = try DeviceStore(path: "/var/lib/latchkey", seals: seals, hasAccount: check, log: log)
 //
-// ``KnownVaults`` are the generations of a user's vaults. They tell an older copy of the files from the
-// newest one. ``StateFile`` is the form of each file: magic, version, content, check sum.
+// ``KnownVaults`` are the generations of a user's vaults. They distinguish an older copy of the files
+// from the newest files. ``StateFile`` is the form of each file: magic, version, content, check sum.
 //
 // The module promises that the machine's secret is made once and never replaced. A damaged file, or a
 // seal that does not open, stays an error that the administrator sees. A user's erasable secret is
-// overwritten before its file goes. Interrupted work is finished at the next start. Only one service
-// works on the state. After a failure of the chip it waits, so no user can keep the chip busy.
+// overwritten before its file is removed. Interrupted work is finished at the next start. Only one
+// service works on the state. After a failure of the chip, the service waits, so that no user can keep
+// the chip busy.
 //
-// It does not know who asks. The program does, and tells the user's number that the kernel told it. It
-// does not speak any protocol: DeviceService in Wire does. It never reveals the machine's secret, and
-// no call returns a device key. FORMAT.md has the files byte by byte.
+// It does not know which user asks: the program gets the user's number from the kernel and passes it
+// on. It does not speak any protocol: DeviceService in Wire does. It never reveals the machine's
+// secret, and no call returns a device key. FORMAT.md has the files byte by byte.
 
 import Glibc
 import LatchkeyBytes
@@ -25,8 +26,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The state of the device service: one secret of the machine's, and for each user a salt, a secret that can be erased, and
-/// how far the user's vaults are.
+/// The state of the device service: one secret of the machine, and for each user a salt, an erasable secret, and the generations of
+/// the user's vaults.
 ///
 /// The secret is made at the first use. An existing one is never replaced: a damaged file, or a seal that does not open,
 /// stays an error.
@@ -54,13 +55,13 @@ public final class DeviceStore {
   /// - Parameters:
   ///   - seals: how the device secret may be kept, the best first.
   ///   - hasAccount: whether a user may have keys here; nil if that is not known yet. Without this check, a user with many user
-  ///     numbers, as for containers, could fill the disk.
+  ///     numbers, for example for containers, could fill the disk.
   ///   - log: gets the lines for the administrator.
   public init(
     path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool?, log: @escaping (String) -> Void
   ) throws(PosixError) {
     folder = try Folder(path: path, owner: geteuid())
-    // Only the service may read these files, whatever the folder's mode was.
+    // The folder may have had another mode, but only the service may read these files.
     guard fchmod(folder.number, 0o700) == 0 else { throw PosixError("chmod") }
     lock = try folder.lock("lock", deadline: 2000)
     users = try Folder.create([StateFile.users], below: path, owner: geteuid())
@@ -94,7 +95,7 @@ public final class DeviceStore {
         throw error
       }
     }
-    // The value is taken out for the call, because it cannot be copied.
+    // The value cannot be copied, so this takes it out during the call.
     guard let held = secret.take() else { throw .unavailable(.device(.noMemory)) }
     let seal = held.seal
     do throws(DeviceKeyError) {
@@ -244,7 +245,7 @@ public final class DeviceStore {
   }
 
   private func madeUserKey(_ user: uid_t) throws(DeviceKeyError) -> Key {
-    // The machine's own secret comes first: without it nothing is made.
+    // This first needs the machine's secret. Without it, no salt is made.
     try withSecret { _, _ in }
     let file = StateFile.salt(user)
     guard let salt = try read(file, of: user) else { return try userKey(user, try make(file, of: user)) }
@@ -310,7 +311,7 @@ public final class DeviceStore {
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {
     let file = StateFile.erasable(user)
     let hasFile = users.contains(file.name)
-    // Done even if the file is missing: an interrupted erasure may have left a part.
+    // This runs even if the file is missing, because an interrupted erasure may have left a part of it.
     try erase(file)
     return hasFile
   }
@@ -319,7 +320,7 @@ public final class DeviceStore {
   ///
   /// - Returns: whether the service kept anything of the user.
   public func forget(_ user: uid_t) throws(DeviceKeyError) -> Bool {
-    // The salt goes last. Without the salt, the store never reads the user's other files again.
+    // The salt is removed last. Without the salt, the store never reads the user's other files again.
     let files = [StateFile.erasable(user), StateFile.vaults(user), StateFile.salt(user)]
     let hasAny = files.contains { users.contains($0.name) }
     for file in files { try erase(file) }
@@ -330,7 +331,7 @@ public final class DeviceStore {
   ///
   /// - Parameter isBeginning: whether that replaces the remembered generations; otherwise the greater number of each stays.
   /// - Returns: the generations that were remembered before; nil for an unknown vault.
-  /// - Throws: ``DeviceKeyError/otherDevice`` for a user who has no keys here, as after ``forget(_:)``.
+  /// - Throws: ``DeviceKeyError/otherDevice`` for a user who has no keys here, for example after ``forget(_:)``.
   public func note(
     _ generations: VaultGenerations, ofVault vault: [UInt8], isBeginning: Bool, of user: uid_t
   ) throws(DeviceKeyError) -> VaultGenerations? {

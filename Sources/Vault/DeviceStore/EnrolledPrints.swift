@@ -4,8 +4,8 @@ import LatchkeySodium
 
 /// The prints of a user's enrolled fingers, as fprintd keeps them: a folder of the user's name, of readers, of fingers.
 ///
-/// fprintd tells nobody which print belongs to a name. So a finger that was deleted and enrolled again looks the same there, and
-/// only the files differ.
+/// fprintd does not tell which print belongs to a name. If a finger is deleted and enrolled again, fprintd reports the same name,
+/// and only the files differ.
 public enum EnrolledPrints {
   /// fprintd's folder.
   public static let folder = "/var/lib/fprint"
@@ -17,7 +17,7 @@ public enum EnrolledPrints {
   /// User, driver and reader: fingers are in the third.
   private static let depthLimit = 4
 
-  /// A hash of all prints of that user; nil if there are no prints, if they cannot be read, or if others may write them.
+  /// A hash of all prints of a user; nil if there are no prints, if they cannot be read, or if others may write them.
   ///
   /// - Parameter owner: the user that fprintd runs as: root.
   public static func hash(of user: String, in folder: String = folder, owner: uid_t = 0) -> [UInt8]? {
@@ -46,7 +46,8 @@ public enum EnrolledPrints {
 
     consuming func finish() -> [UInt8] { hash.tag() }
 
-    /// Takes a file or a folder. The depth and name of each stand before its content, so that no two trees hash alike.
+    /// Adds a file or a folder to the hash. The depth and name of each come before its content, so that different trees have
+    /// different hashes.
     mutating func enter(_ name: String, at parent: Int32, depth: Int) throws(PosixError) {
       let file = try FileDescriptor.open(name, at: parent, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       let status = try file.status()

@@ -16,17 +16,17 @@ public struct AccessControl: Hashable, Sendable {
     case devicePasscode = 0x10
   }
 
-  /// How many of several conditions must be met.
+  /// Whether all conditions must be met, or only one.
   public enum Combination: Sendable {
     /// All conditions.
     case all
-    /// Any one.
+    /// Any condition is enough.
     case any
   }
 
   /// The conditions to show.
   public let conditions: Set<Condition>
-  /// How many conditions must be met.
+  /// Whether all conditions must be met, or only one.
   public let combination: Combination
   /// Whether the secret needs a passphrase of its own (`applicationPassword`).
   public let needsPassphrase: Bool
@@ -41,7 +41,7 @@ public struct AccessControl: Hashable, Sendable {
 
   /// Why flags do not go together.
   public enum Mistake: Error, Equatable, Sendable {
-    /// A bit that has no meaning here.
+    /// A bit has no meaning here.
     case unknownFlag
     /// A word that names no flag.
     case unknownName(String)
@@ -72,7 +72,7 @@ public struct AccessControl: Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Takes Apple's bits.
+  /// Reads Apple's bits.
   ///
   /// - Throws: ``Mistake``, by the rules of `SecAccessControlCreateWithFlags`.
   public init(rawValue: UInt32) throws(Mistake) {
@@ -98,7 +98,7 @@ public struct AccessControl: Hashable, Sendable {
     return try? AccessControl(rawValue: rawValue & ~Condition.biometryCurrentSet.rawValue)
   }
 
-  /// Reads names with commas between them, as `biometry-any,or,device-passcode`; an empty text means none.
+  /// Reads names with commas between them, such as `biometry-any,or,device-passcode`. An empty text means no requirements.
   public init(text: String) throws(Mistake) {
     var bits: UInt32 = 0
     for word in text.split(separator: ",", omittingEmptySubsequences: !text.contains(",")) {
@@ -108,7 +108,7 @@ public struct AccessControl: Hashable, Sendable {
     try self.init(rawValue: bits)
   }
 
-  /// The names, as ``init(text:)`` reads them.
+  /// The names, in the form that ``init(text:)`` reads.
   public var text: String {
     AccessControl.names.filter { rawValue & $0.bit != 0 }.map(\.name).joined(separator: ",")
   }

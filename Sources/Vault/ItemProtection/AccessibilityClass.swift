@@ -12,8 +12,8 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
   case afterFirstUnlockThisDeviceOnly = 10
   /// `kSecAttrAccessibleAlwaysThisDeviceOnly` (dku). Deprecated.
   case alwaysThisDeviceOnly = 11
-  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly` (akpu): while unlocked, and only if the login has a password. It is
-  /// destroyed with the password.
+  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly` (akpu): while unlocked, and only if the login has a password. The item is
+  /// destroyed when the password is removed.
   case whenPasscodeSetThisDeviceOnly = 12
 
   /// The key above a class key, and with it the time in which the class can be read.
@@ -51,7 +51,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// Whether no password protects the class at all. Such a class is kept for programs that name it, with a warning.
+  /// Whether no password protects the class at all. Such a class exists for programs that name it, and its use causes a warning.
   public var isDeprecated: Bool { tier == .device }
 
   /// Whether secrets of the class leave this device, in a backup at least.

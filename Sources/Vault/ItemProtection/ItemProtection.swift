@@ -1,10 +1,10 @@
-// ItemProtection: when an item may be read, and by what, without any key.
+// ItemProtection: when an item may be read, and what it requires. This module has no keys.
 //
 // ``AccessibilityClass`` says in which state of the session the secret of an item can be read. There
 // are seven, with Apple's names: `whenUnlocked`, `afterFirstUnlock`, `always`, their *ThisDeviceOnly*
 // forms, and `whenPasscodeSetThisDeviceOnly`. ``AccessControl`` says what an item requires on top of
-// that: the person's presence, a finger, the login's password, a passphrase of its own. ``PromptEnd``
-// and ``PromptOutcome`` are the ways in which a prompt ends.
+// that: the person's presence, a finger, the login's password, or the item's own passphrase.
+// ``PromptEnd`` and ``PromptOutcome`` are the ways in which a prompt ends.
 //
 //     let needs = AccessControl(conditions: [.userPresence], combination: .all)
 //     let both = AccessibilityClass.whenUnlocked.joined(with: .afterFirstUnlock)
@@ -19,4 +19,4 @@
 //
 // It does not protect anything. The module Vault derives keys by these classes and checks conditions
 // before it opens a secret. It does not say what a class means in each case: docs/user/classes.md has
-// that table, and a test compares it with a real daemon. It imports nothing, not even Bytes.
+// that table, and a test compares it with a real daemon. It imports no other module, not even Bytes.

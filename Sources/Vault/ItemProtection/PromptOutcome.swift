@@ -1,4 +1,4 @@
-/// How a prompt ended for the program that wanted it: the words of `org.latchkey.Prompt`'s signal `Ended`.
+/// How a prompt ended for the program that caused it: the words of `org.latchkey.Prompt`'s signal `Ended`.
 public enum PromptOutcome: String, CaseIterable, Sendable {
   /// The program got the thing it wanted.
   case accepted
@@ -6,7 +6,7 @@ public enum PromptOutcome: String, CaseIterable, Sendable {
   case dismissed
   /// The person's answers were wrong, as often as allowed.
   case refused
-  /// The answers were wrong so often, over all prompts, that nobody is asked for a while.
+  /// There were too many wrong answers, over all prompts together, so prompts pause for a while.
   case paused
   /// Nobody could be asked.
   case unavailable

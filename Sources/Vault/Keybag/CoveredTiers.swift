@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// All tier keys, under a *covering key* that this process does not have. So they may stay in memory behind the locked screen:
-/// only the covering key opens them, and another process gives it back, sealed, after a finger at the reader.
+/// All tier keys, under a *covering key* that this process does not have. So the encrypted tier keys may stay in memory behind the
+/// locked screen. Only the covering key opens them, and another process returns it, sealed, after a finger at the reader.
 ///
 /// docs/developer/finger.md has the whole.
 public struct CoveredTiers: ~Copyable {
@@ -31,7 +31,8 @@ public struct CoveredTiers: ~Copyable {
 
   /// Covers tier keys with a new random key.
   ///
-  /// - Parameter handOver: takes the covering key, which is erased afterwards, and the public key that seals the returned key.
+  /// - Parameter handOver: called with the covering key, which is erased afterwards, and with the public key to which the other
+  ///   process must seal it.
   public init(
     _ tiers: borrowing TierKeys, epoch: UInt32, former: [FormerTiers], vault: [UInt8],
     handOver: (borrowing Key, [UInt8]) throws(SodiumError) -> Void
@@ -52,7 +53,7 @@ public struct CoveredTiers: ~Copyable {
 
   /// Opens the tier keys with the covering key, sealed to the public key.
   ///
-  /// - Throws: ``SodiumError/decryptionFailed`` for anything else.
+  /// - Throws: ``SodiumError/decryptionFailed`` for any other bytes.
   public borrowing func open(_ sealedKey: RawSpan) throws(SodiumError) -> Opened {
     let opened = try SealedBox.open(sealedKey, secret: secret)
     guard opened.count == Key.size else { throw .decryptionFailed }

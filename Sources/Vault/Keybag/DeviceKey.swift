@@ -7,11 +7,11 @@ import LatchkeySodium
 public protocol DeviceKey: AnyObject {
   /// 16 bytes by which a vault recognises its device; not secret.
   var identity: [UInt8] { get }
-  /// Where the key is kept.
+  /// The place where the key is kept.
   var backend: DeviceKeyBackend { get }
   /// Wraps `share` for this device, bound to `context`.
   func wrap(_ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> [UInt8]
-  /// Unwraps what ``wrap(_:_:context:)`` made on this device.
+  /// Unwraps a share that ``wrap(_:_:context:)`` made on this device.
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
   /// Erases the secret of ``DeviceShareKind/erasable`` for good. Shares of that kind that were wrapped before can no longer be
   /// unwrapped. Later services can.
@@ -30,10 +30,10 @@ extension DeviceKey {
 /// Asks the machine's own service for the device key: nil if there is no such service.
 public typealias DeviceKeyService = () throws(DeviceKeyError) -> (any DeviceKey)?
 
-/// Where a device key is kept, weakest first.
+/// The places where a device key can be kept, the weakest first.
 public enum DeviceKeyBackend: String, Sendable {
-  /// A file of the user's own, mixed with the machine's identity: a copied home folder does not open elsewhere, but a program
-  /// that reads the file and knows the machine's identity can open it.
+  /// A file of the user, which is mixed with the machine's identity. So a copied home folder does not open on another machine. But
+  /// a program that can read the file and knows the machine's identity has the key.
   case file
   /// A file that only root can read, behind the system service.
   case host
@@ -47,20 +47,19 @@ public enum DeviceShareKind: UInt8, Sendable {
   case bound = 1
   /// The device key and a secret that can be erased for good, for whenPasscodeSetThisDeviceOnly.
   case erasable = 2
-  /// The device key, which unwraps the share at a login alone. The share opens tier key C if nobody gave a password. Only the
-  /// device key service has such shares.
+  /// Unwrapped only at a login. The share opens tier key C if nobody gave a password. Only the device key service has such shares.
   case session = 3
 }
 
 /// Why the device key could not serve.
 public enum DeviceKeyError: Error, Equatable, Sendable {
-  /// This device did not wrap that value.
+  /// This device did not wrap the value.
   case otherDevice
   /// The key's file or service cannot be used; the reason says why.
   case unavailable(Reason)
 
-  /// A request that the caller's event loop gave up because it had other work. This error says nothing of the key, and the caller
-  /// asks again in a moment.
+  /// A request that the caller's event loop gave up because it had other work. This error tells nothing about the key, and the
+  /// caller tries again in a moment.
   public static let brokenOff = DeviceKeyError.unavailable(.device(.brokenOff))
 }
 

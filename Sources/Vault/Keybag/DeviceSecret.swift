@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// The key of a protector that depends on the device key, of a vault without a password or of a session: 32 random bytes that
+/// The key of a protector that depends on the device key, for a vault without a password or for a session: 32 random bytes that
 /// only the device key unwraps.
 public struct DeviceSecret: ~Copyable {
   /// The name of the secret's protector: 16 random bytes.
@@ -34,7 +34,7 @@ public struct DeviceSecret: ~Copyable {
     self.key = key
   }
 
-  /// The context to which the device key binds the wrapping. It is twice as long as a share's context, so neither is taken
-  /// for the other.
+  /// The context to which the device key binds the wrapping. It is twice as long as a share's context, so nobody can use one in
+  /// place of the other.
   public static func context(vault: [UInt8], protector: [UInt8]) -> [UInt8] { vault + protector }
 }

@@ -16,7 +16,7 @@ public final class FileDeviceKey: DeviceKey {
   private static let headSize = 8 + 4 + 1
   private static let size = headSize + 2 * Key.size + 32
 
-  /// 16 bytes by which a vault recognises this device. On another machine the same file gives other bytes.
+  /// 16 bytes by which a vault recognises this device. On another machine, the same file leads to other bytes.
   public let identity: [UInt8]
   /// Always ``DeviceKeyBackend/file``.
   public let backend = DeviceKeyBackend.file
@@ -30,7 +30,7 @@ public final class FileDeviceKey: DeviceKey {
   /// - Parameters:
   ///   - machine: 16 bytes that identify this machine, or nil if it has no identity.
   ///   - mayCreate: false if a vault already exists, whose device key should exist too.
-  /// - Throws: ``DeviceKeyError/unavailable(_:)`` with what is wrong with the file; it is not touched.
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` with the problem of the file. The file is not changed.
   public init(folder: borrowing Folder, machine: [UInt8]?, mayCreate: Bool) throws(DeviceKeyError) {
     do {
       let content =
@@ -41,7 +41,7 @@ public final class FileDeviceKey: DeviceKey {
       guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
         Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes)
       else { throw DeviceKeyError.unavailable(.device(.fileDamaged)) }
-      // The error does not say damage, because a person might then put away the only copy of a good key.
+      // The error does not say that the file is damaged. A person might otherwise remove the only copy of a good key.
       let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
       guard
         UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version,
@@ -67,7 +67,7 @@ public final class FileDeviceKey: DeviceKey {
     }
   }
 
-  /// Writes the file anew with another erasable secret. A file system that keeps former contents of files also keeps the old
+  /// Writes the file again with another erasable secret. A file system that keeps former contents of files also keeps the old
   /// secret. Only the system service can do better.
   ///
   /// - Throws: ``DeviceKeyError/unavailable(_:)``; the old secret is then unchanged.
@@ -146,9 +146,9 @@ public final class FileDeviceKey: DeviceKey {
     }
   }
 
-  /// Unwraps what ``wrap(_:_:context:)`` made with this file on this machine.
+  /// Unwraps a share that ``wrap(_:_:context:)`` made with this file on this machine.
   ///
-  /// - Throws: ``DeviceKeyError/otherDevice`` for anything else, damage included.
+  /// - Throws: ``DeviceKeyError/otherDevice`` for any other bytes, even damaged ones.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
     try FileDeviceKey.check(kind)
     do {

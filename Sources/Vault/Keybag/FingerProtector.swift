@@ -1,8 +1,8 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The protector of a finger: a setting without any key. The root key's tag covers it, so only somebody who opens the keybag adds it or
-/// removes it. docs/developer/finger.md has what happens because of it.
+/// The protector of a finger: a setting without any key. The root key's tag covers it, so only a program that has opened the keybag
+/// can add or remove it. docs/developer/finger.md describes its effects.
 extension Protector {
   static let fingerSealedSize = 1
 
@@ -22,15 +22,15 @@ extension Protector {
 }
 
 extension Keybag {
-  /// The protector of a finger; nil without one.
+  /// The protector of a finger; nil if there is none.
   public var fingerProtector: Protector? { protectors.first { $0.kind == .finger } }
 }
 
 extension Keybag.Opened {
   /// The keybag with this as its only protector of a finger, one generation later.
   ///
-  /// - Throws: ``KeybagError/unreasonable`` if there is no place for one more, or the login has no password: such a vault is
-  ///   unlocked anyway.
+  /// - Throws: ``KeybagError/unreasonable`` if there is no room for another protector, or if the login has no password, because
+  ///   such a vault is always unlocked.
   public borrowing func settingFinger(mayBeInMemory: Bool) throws(KeybagError) -> Keybag {
     let others = keybag.protectors.count { $0.kind != .finger }
     guard !keybag.isPasswordless, others < Keybag.protectorLimit else { throw .unreasonable }
@@ -40,7 +40,7 @@ extension Keybag.Opened {
     }
   }
 
-  /// The keybag without a protector of a finger, one generation later; nil if it has none.
+  /// The keybag without a protector of a finger, one generation later; nil if there is no such protector.
   public borrowing func removingFinger() throws(KeybagError) -> Keybag? {
     guard keybag.fingerProtector != nil else { return nil }
     return try next { keybag in keybag.protectors.removeAll { $0.kind == .finger } }

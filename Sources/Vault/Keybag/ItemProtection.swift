@@ -1,2 +1,3 @@
-// A module that imports keys also needs the types of protected items. The client library needs only those types.
+// A module that imports the keybag also needs the types of ItemProtection. They are a separate module,
+// because the client library needs only these types.
 @_exported import LatchkeyItemProtection

@@ -11,21 +11,21 @@ public enum KeyLabel: CaseIterable, Sendable {
   case recoveryPrivate
   /// Recovery code and salt -> the key under which a root key is proven to be this code's.
   case recoveryAttest
-  /// Root key -> the key that wraps the proving key, for a change of the root key without the code.
+  /// Root key -> the key that wraps the proving key, so that the root key can change without the code.
   case recoveryHold
   /// Proving key -> the proof of a root key.
   case recoveryProof
   /// Recovery code -> the bits in the code that show a typing mistake.
   case recoveryCheck
-  /// The answer of a security key -> the key in the place of a recovery code's.
+  /// The answer of a security key -> the key that is used like the key of a recovery code.
   case securityKey
-  /// Secret of a session's protector -> the key that wraps tier key C there.
+  /// Secret of a session's protector -> the key that wraps tier key C in this protector.
   case sessionWrap
   /// Root key -> the key that wraps one tier key.
   case tierWrap
   /// Root key -> the tag over the whole keybag.
   case keybagTag
-  /// Tier key -> a check value by which the daemon recognises it.
+  /// Tier key -> a check value by which the daemon recognises the tier key.
   case tierCommitment
   /// Tier key -> the first link of the chain of collection keys.
   case collectionChain
@@ -57,7 +57,7 @@ public enum KeyLabel: CaseIterable, Sendable {
   case aliasToken
   /// Device key -> the key that wraps a share.
   case deviceWrap
-  /// Device key -> the name by which a vault recognises it.
+  /// Device key -> the name by which a vault recognises the device.
   case deviceIdentity
   /// The machine's device secret -> the device key of one user.
   case deviceUser

@@ -1,15 +1,16 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-// A change of the login password. At the moment of the change nobody knows which of the two the system accepts in the end: a later
-// PAM module may refuse, or the process may be killed. So both passwords open the vault until a login shows the right password.
+// A change of the login password. At the moment of the change, nobody knows which of the two passwords the system will accept: a
+// later PAM module may refuse the change, or the process may be killed. So both passwords open the vault until a login shows which
+// one is right.
 extension Keybag {
   /// The most passwords that open a keybag at one time.
   public static let passwordLimit = 4
-  /// How long a password that no login used yet stays at least, in seconds: a week.
+  /// A password that no login has used yet stays at least so many seconds: a week.
   static let unprovenTime: UInt64 = 7 * 86400
 
-  /// How many passwords open the keybag.
+  /// The number of passwords that open the keybag.
   public var passwordCount: Int { protectors.count { $0.kind == .password } }
 
   /// Whether an unlock with the password changes nothing in the file: no password waits for a proof, and no keys can be dropped.
@@ -18,9 +19,9 @@ extension Keybag {
       && protectors.allSatisfy { $0.kind != .password || $0.state != .unproven }
   }
 
-  /// The protectors that stay after a login that the protector at `index` opened was accepted. The newest password stands first. A
-  /// password that is now proven ends all older passwords. A password that nobody has used ends when its time is over and an older
-  /// one was accepted, because its change never took effect.
+  /// The protectors that stay after an accepted login that the protector at `index` opened. The newest password is first. A
+  /// password that is now proven ends all older passwords. If a password's time is over, no login has used it, and an older
+  /// password was accepted, then its change never took effect and it ends.
   func protectors(provenBy index: Int, now: UInt64) -> [Protector] {
     let present = protectors[index]
     var left: [Protector] = []
@@ -40,11 +41,12 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
-  /// How old an unproven password must be, in seconds, before it may end others without a login or screen locker.
+  /// An unproven password must be at least so many seconds old before it may end other passwords without a login or a screen
+  /// locker.
   private static let youth: UInt64 = 86_400
 
-  /// Whether the password that opened the keybag may end others, although it was only the answer to a question. A new password
-  /// that no login has used may be a code of another factor, which PAM left in the password's place.
+  /// Whether the password that opened the keybag may end others, although it was only an answer to a prompt. A new password that no
+  /// login has used may really be a code of a second factor, which PAM passed on instead of the password.
   public func mayEndOthers(now: UInt64 = Process.time) -> Bool {
     let opener = keybag.protectors[protector]
     return opener.state != .unproven || keybag.passwordCount < 2
@@ -102,8 +104,8 @@ extension Keybag.Opened {
     return try next(isAwaitingDatabase: isAwaitingDatabase) { $0.protectors = protectors }
   }
 
-  /// Opens a keybag that another process wrote in place of this keybag, without any Argon2id; nil if it has another root key, or
-  /// does not have the protector that opened this keybag.
+  /// Opens a keybag that another process has written over this keybag, without computing Argon2id; nil if it has another root key,
+  /// or does not have the protector that opened this keybag.
   public borrowing func reopening(_ other: Keybag) throws(KeybagError) -> Keybag.Opened? {
     let opener = keybag.protectors[protector].id
     guard other.vault == keybag.vault, let place = other.protectors.firstIndex(where: { $0.id == opener }),

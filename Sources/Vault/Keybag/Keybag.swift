@@ -14,15 +14,15 @@
 // Only `latchkey-derive` opens a keybag by a password. The daemon reads the file to know its
 // generation, its protectors and its epochs.
 //
-// The module promises that the root key exists only inside ``Keybag/Opened``. A check sum finds damage without a password. A tag
-// under the root key authenticates every byte, so a changed file opens nothing. No two purposes share a key. A file is replaced
-// in one step, and a power cut leaves the former file or the new one. Of two files, the file with the higher generation is the
-// newer.
+// The module promises that the root key exists only inside ``Keybag/Opened``. A check sum finds damage
+// without a password. A tag under the root key authenticates every byte, so a changed file opens
+// nothing. No two purposes share a key. A file is replaced in one step, and a power cut leaves the
+// former file or the new one. Of two files, the file with the higher generation is the newer.
 //
-// It does not keep a former password alive: a generation of the vault has no keybag of its own. It
-// cannot make a weak password strong, and only sets the cost of each guess (``PasswordCost``). It knows
-// no item, no database and no bus. ``DeviceKey`` is a protocol here; the service's client is in Wire,
-// and a file's is ``FileDeviceKey``. FORMAT.md has every derivation and every byte.
+// It does not keep a former password valid, because a generation of the vault has no keybag of its own.
+// It cannot make a weak password strong, and only sets the cost of each guess (``PasswordCost``). It
+// knows no item, no database and no bus. ``DeviceKey`` is a protocol here. The client of the service is
+// in Wire, and ``FileDeviceKey`` is a key in a file. FORMAT.md has every derivation and every byte.
 
 import LatchkeyBytes
 import LatchkeyPosix
@@ -50,13 +50,14 @@ public struct Keybag: Equatable, Sendable {
 
   /// 16 random bytes that keybag and database share.
   public let vault: [UInt8]
-  /// Counts every rewrite; 1 at creation, and as long as no database was made (``Opened/next(isAwaitingDatabase:_:)``).
+  /// Grows with every rewrite. It is 1 at creation, and stays 1 until the database is made
+  /// (``Opened/next(isAwaitingDatabase:_:)``).
   public private(set) var generation: UInt64
   /// When the vault was created, in seconds since 1970.
   public let created: UInt64
   /// The ways to the root key: 1...16.
   public internal(set) var protectors: [Protector]
-  /// The wrapped tier keys. The newest key epoch is last; before it stand the epochs that something still depends on.
+  /// The wrapped tier keys. The newest key epoch is last. Before it are the former epochs on which something still depends.
   public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
 
@@ -66,13 +67,13 @@ public struct Keybag: Equatable, Sendable {
   /// Whether no database was made for this keybag yet, as far as the keybag knows.
   public var awaitsDatabase: Bool { generation == 1 }
 
-  /// When the recovery code was made, in seconds since 1970; nil without one.
+  /// The moment at which the recovery code was made, in seconds since 1970; nil if there is none.
   public var recoveryCodeCreated: UInt64? { protectors.first { $0.kind == .recoveryCode }?.created }
 
   /// Whether the device key alone opens the keybag: the login has no password, and the vault counts as always unlocked.
   public var isPasswordless: Bool { deviceProtector != nil }
 
-  /// The protector that depends on the device key alone; nil without one.
+  /// The protector that depends on the device key alone; nil if there is none.
   public var deviceProtector: Protector? { protectors.first { $0.kind == .device } }
 
   /// A keybag that was opened: the only place of the root key.
@@ -92,8 +93,8 @@ public struct Keybag: Equatable, Sendable {
       self.time = time
     }
 
-    /// How long the check of the password took, in milliseconds, if this machine is too slow for its cost and a new protector
-    /// would cost less; else nil.
+    /// How long the check of the password took, in milliseconds, if this machine is too slow for the password's cost and a new
+    /// protector would cost less; otherwise nil.
     public var slowness: Int? {
       keybag.protectors[protector].cost.isTooMuch(taking: time) ? time / 1000 : nil
     }
@@ -111,8 +112,8 @@ public struct Keybag: Equatable, Sendable {
       try next { _ in }
     }
 
-    /// The keybag one generation later, in which the protector that opened is proven, and the protectors that this ends are
-    /// gone. A retiring protector stays retiring.
+    /// The keybag one generation later. The protector that opened it is proven, and this removes the protectors that it ends. A
+    /// retiring protector stays retiring.
     public borrowing func proving(now: UInt64 = Process.time) throws(KeybagError) -> Keybag {
       let protectors = keybag.protectors(provenBy: protector, now: now)
       return try next { $0.protectors = protectors }
@@ -133,10 +134,10 @@ public struct Keybag: Equatable, Sendable {
       return former
     }
 
-    /// New keys throughout, one generation later: another root key, a newest key epoch, and `password` as the only password.
-    /// The former tier keys stay until nothing depends on them. The recovery code and the security keys stay, because the new
-    /// root key can be sealed to them. With the first password, only a code that opened the keybag stays: any other code may be from a stranger who used
-    /// the unlocked vault.
+    /// The keybag one generation later, with new keys: another root key, another newest key epoch, and `password` as the only
+    /// password. The former tier keys stay until nothing depends on them. The recovery code and the security keys stay, because the
+    /// new root key can be sealed to them. With the first password, only a code that opened the keybag stays: any other code may be
+    /// from a stranger who used the unlocked vault.
     ///
     /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
@@ -192,9 +193,9 @@ public struct Keybag: Equatable, Sendable {
       return Opened(keybag: next, root: fresh, protector: 0)
     }
 
-    /// The keybag without the key epochs before `oldest`, one generation later; nil if it has no such key epochs.
+    /// The keybag without the key epochs before `oldest`, one generation later; nil if it has no older key epochs.
     ///
-    /// - Parameter proving: whether the protector that opened also becomes proven, which ends others.
+    /// - Parameter proving: whether the protector that opened the keybag also becomes proven, which ends other protectors.
     public borrowing func dropping(
       epochsBefore oldest: UInt32, proving: Bool, now: UInt64 = Process.time
     ) throws(KeybagError) -> Keybag? {
@@ -242,15 +243,15 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The recovery codes that stay beside a protector of that kind. With the first password, only the code that opened the
-    /// keybag stays: a person whom the device key alone let in could have made the others.
+    /// The recovery codes that stay with a new protector of this kind. With the first password, only the code that opened the
+    /// keybag stays. Before that, only the device key protected the vault, so a stranger could have made the other codes.
     private borrowing func codes(besides kind: Protector.Kind) -> [Protector] {
       let isFirst = keybag.isPasswordless && kind == .password
       let mine = keybag.protectors[protector].id
       return keybag.protectors.filter { $0.kind == .recoveryCode && (!isFirst || $0.id == mine) }
     }
 
-    /// The keybag with `password` as its only password, one generation later. It no longer depends on the device key.
+    /// The keybag with `password` as its only password, one generation later. The keybag no longer depends on the device key.
     ///
     /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     public borrowing func settingPassword(
@@ -258,7 +259,7 @@ public struct Keybag: Equatable, Sendable {
     ) throws(KeybagError) -> Keybag {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
-      // The first password removes everything that a person without a password could have made.
+      // The first password ends everything that a stranger could have made while there was no password.
       let isFirst = keybag.isPasswordless
       let codes = isFirst ? codes(besides: .password) : []
       return try next(isAwaitingDatabase: isAwaitingDatabase) { keybag in
@@ -428,7 +429,7 @@ public struct Keybag: Equatable, Sendable {
     return signed + Sodium.checksum(signed.span.bytes)
   }
 
-  /// Reads a keybag file, trusting nothing in it.
+  /// Reads a keybag file, without trust in its content.
   public init(decoding bytes: [UInt8]) throws(KeybagError) {
     guard bytes.count <= Keybag.sizeLimit else { throw .truncated }
     guard bytes.starts(with: Keybag.magic.prefix(bytes.count)) else { throw .foreign }

@@ -4,8 +4,9 @@ import LatchkeyReasons
 
 /// The copy of the keybag, which replaces a damaged or missing keybag.
 ///
-/// The copy has the bytes of the newest keybag, or is missing. It is deleted before another keybag is written, and made again
-/// afterwards. So the copy never brings back a password, code or key that ended. After a power cut, one of the two is whole.
+/// The copy has the bytes of the newest keybag, or is missing. Before a new keybag is written, the copy is deleted, and afterwards
+/// it is made again. So the copy never brings back a password, code or key that has ended. After a power cut, the keybag or its
+/// copy is whole.
 extension KeybagFile {
   /// The copy's name in the vault's folder.
   public static let copyName = "keybag.copy"
@@ -15,7 +16,7 @@ extension KeybagFile {
   public static let damagedPrefix = name + ".damaged-"
   /// The prefix for another vault's keybag, which may be the only one of that vault.
   public static let foreignPrefix = name + ".other-"
-  /// How many keybags are put aside at most. A disk that reads badly would fill the folder otherwise.
+  /// The most keybags that are put aside. Without a limit, a disk with read errors would fill the folder.
   static let asideLimit = 8
 
   /// Reads the copy.
@@ -28,17 +29,17 @@ extension KeybagFile {
     try folder.remove([copyName, copyName + ".new"])
   }
 
-  /// Makes the copy of a keybag that was just written. If that fails, as on a full disk, the next login makes it.
+  /// Makes the copy of a keybag that was just written. If this fails, for example on a full disk, the next login makes the copy.
   static func makeCopy(of keybag: Keybag, _ folder: borrowing Folder) {
     try? folder.write(copyName, keybag.encoded.span.bytes, replacing: true)
   }
 
   /// Makes the copy of a keybag that was opened, unless the same copy exists.
   ///
-  /// A copy of a later generation, or of the same one with other bytes, stays until the keybag is written again. In that case
-  /// somebody replaced the newest keybag by an older one, and the copy is all that is left of the newest.
+  /// If the copy has a later generation, or the same generation with other bytes, it stays until the keybag is written again. In
+  /// this case somebody has replaced the newest keybag by an older one, and only the copy has the newest.
   ///
-  /// - Parameter deadline: how long another process that writes is waited for, in milliseconds.
+  /// - Parameter deadline: how long to wait for another process that writes, in milliseconds.
   public static func keepCopy(of keybag: Keybag, in folder: borrowing Folder, deadline: Int = lockDeadline) {
     let former = try? copy(in: folder)
     guard former != keybag, let lock = try? lock(folder, deadline: deadline) else { return }
@@ -48,8 +49,7 @@ extension KeybagFile {
     makeCopy(of: keybag, folder)
   }
 
-  /// Whether the keybag is missing and its copy can replace it: the copy is whole, and there is a database, or a former state
-  /// of one.
+  /// Whether the keybag is missing and its copy can replace it: the copy is whole, and there is a database or a former state of it.
   public static func isMissing(butCopiedIn folder: borrowing Folder) -> Bool {
     guard !folder.contains(name), (try? copy(in: folder)) != nil else { return false }
     return !awaitsDatabase(in: folder)
@@ -67,10 +67,10 @@ extension KeybagFile {
   /// Replaces a damaged or missing keybag by the copy. The former file stays, under another name.
   ///
   /// After an interruption the copy is still whole, and the next call does the rest. The copy's tag proves it, as for any keybag,
-  /// and its generation shows whether it is older.
+  /// and its generation shows whether the copy is older than the keybag.
   ///
   /// - Parameters:
-  ///   - deadline: how long another process that writes is waited for, in milliseconds.
+  ///   - deadline: how long to wait for another process that writes, in milliseconds.
   ///   - isForeign: whether a readable keybag belongs to another vault than this folder's database, and the copy belongs to the
   ///     database's vault.
   /// - Returns: the healing; nil if nothing was done.
@@ -104,7 +104,7 @@ extension KeybagFile {
     return KeybagHealing(loss: loss, aside: aside)
   }
 
-  /// Gives the keybag that is in the way another name.
+  /// Renames the present keybag, so that its name is free.
   private static func setAside(_ folder: borrowing Folder, _ prefix: String) -> String? {
     guard let names = try? folder.names(), names.count(where: { $0.hasPrefix(prefix) }) < asideLimit else { return nil }
     let stamp = prefix + Process.stamp
@@ -113,14 +113,14 @@ extension KeybagFile {
         try folder.rename(name, to: free)
         return free
       } catch {
-        // A number, if one more is put aside within the same second.
+        // A number distinguishes keybags that are put aside within the same second.
         guard error.code == EEXIST else { return nil }
       }
     }
     return nil
   }
 
-  /// Whether an error comes from the file itself, not from its reader or a passing condition.
+  /// Whether the file itself causes an error, and not its reader or a passing condition.
   private static func isDamage(_ error: KeybagError, _ folder: borrowing Folder) -> Bool {
     switch error {
     case .missing: isMissing(butCopiedIn: folder)
@@ -131,8 +131,8 @@ extension KeybagFile {
     }
   }
 
-  /// Erases the damaged keybags that were put aside. Called before a password, code or key ends that a damaged file may still
-  /// have.
+  /// Erases the damaged keybags that were put aside. This is called before a password, code or key ends, because a damaged file may
+  /// still have it.
   static func eraseDamaged(_ folder: borrowing Folder, unless next: Keybag, hasAllOf present: Keybag) {
     let protectors = Set(next.protectors.map(\.id))
     let epochs = Set(next.epochs.map(\.number))

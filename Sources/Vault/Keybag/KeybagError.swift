@@ -10,7 +10,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case alreadyThere
   /// Another process has written the keybag since this process read it.
   case overtaken
-  /// The file ends early or goes on too long: some program cut it or wrote into it.
+  /// The file is too short or too long, because some program cut it or wrote into it.
   case truncated
   /// The file does not begin like a keybag.
   case foreign
@@ -24,7 +24,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case wrongPassword
   /// The keybag has the most key epochs that are possible, and the vault needs each.
   case tooManyEpochs
-  /// There was not enough memory for Argon2id. Nobody tries again with less memory.
+  /// There was not enough memory for Argon2id. The cost is fixed, so no program can try with less memory.
   case noMemory
   /// A file could not be read or written.
   case file(PosixError)

@@ -81,7 +81,8 @@ public enum KeybagFile {
   /// Two logins at once create one vault: the second login finds the vault of the first.
   ///
   /// - Parameter make: makes the keybag; called only when it will be written.
-  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` if nothing could be written. Then nothing is left behind.
+  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` if nothing could be written. In both cases, no new file
+  ///   stays.
   public static func create(
     home: String, owner: uid_t, _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws(KeybagError) -> Keybag.Opened {
@@ -100,17 +101,17 @@ public enum KeybagFile {
     return opened
   }
 
-  /// Opens the folder of a vault, and makes a missing one.
+  /// Opens the folder of a vault, and makes it if it is missing.
   public static func makeFolder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
     try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }
   }
 
-  /// Gives the vault's folder another name, beside the present name. Nothing in it is changed.
+  /// Renames the vault's folder within its parent folder. Its content stays the same.
   ///
   /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` if something has that name.
   public static func setAside(home: String, owner: uid_t, as name: String) throws(KeybagError) {
     let folder = try folder(home: home, owner: owner)
-    // The lock lets a process that writes a keybag finish. If the lock cannot be made, as on a full disk, the work goes on
+    // The lock lets a process that writes a keybag finish. If the lock cannot be made, for example on a full disk, the work goes on
     // without it.
     var held: FileDescriptor?
     do { held = try lock(folder) } catch { guard error.code != EWOULDBLOCK else { throw .file(error) } }

@@ -39,7 +39,7 @@ public struct PassphraseDerivation: Equatable, Sendable {
     out.number(cost.memory)
   }
 
-  /// Reads the same without a limit for the cost; nil if it is missing.
+  /// Reads the same fields without a limit of the cost; nil if they are missing.
   public init?(decoding input: inout ByteReader) {
     guard let salt = try? input.take(PasswordHash.saltSize), let passes = try? input.number(UInt32.self),
       let memory = try? input.number(UInt64.self)

@@ -16,29 +16,29 @@ public struct PasswordCost: Equatable, Sendable {
     self.memory = memory
   }
 
-  /// The cost of a passphrase other than the login's. The daemon chooses it, and must not spend time on a measurement. It is 128
-  /// MiB on a machine with 4 GiB, else 64 MiB, and three passes. It is never copied from an existing file: a program that can write
-  /// that file could make the passphrase cheap to guess.
+  /// The cost of a passphrase other than the login password. The daemon chooses it, and must not spend time on a measurement. It is
+  /// three passes over 128 MiB on a machine with at least 4 GiB, and otherwise over 64 MiB. It is never copied from an existing
+  /// file: a program that can write that file could make the passphrase cheap to guess.
   public static var compiledIn: PasswordCost {
     PasswordCost(passes: minimum.passes, memory: Memory.total >= 4096 * mebibyte ? 2 * minimum.memory : minimum.memory)
   }
 
   /// The lowest cost of a new protector, on any machine.
   static let minimum = PasswordCost(passes: 3, memory: 64 * mebibyte)
-  /// How long a new protector may take, in milliseconds, if its cost is above the minimum.
+  /// The longest time for a new protector whose cost is above the minimum, in milliseconds.
   static let ceiling = 1000.0
-  /// How long a login may take, in milliseconds, before a person is told that this machine is too slow for its cost. A login
-  /// waits for the helper for 3 s.
+  /// If the check takes longer than this, in milliseconds, the person is told that this machine is too slow for the cost. A login
+  /// waits 3 s for the helper.
   static let timeout = 2000.0
 
   /// The cost that the measurement runs with: a part of a login's.
   private static let probe = PasswordCost(passes: 3, memory: 32 * mebibyte)
 
-  /// The cost of a new protector of the login password on this machine, by a measurement that takes some 60 ms on a fast
+  /// The cost of a new protector of the login password on this machine, found by a measurement, which takes some 60 ms on a fast
   /// machine. No file, option or environment changes it.
   ///
-  /// The measurement counts the computing time of this thread, so busy programs hardly make the cost lower. A shortage of
-  /// memory does, down to ``minimum``.
+  /// The measurement counts the computing time of this thread, so busy programs hardly make the cost lower. A shortage of memory
+  /// lowers the cost, but not below ``minimum``.
   public static func measured() -> PasswordCost {
     let begun = Process.threadTime
     let salt = [UInt8](repeating: 0, count: PasswordHash.saltSize)
@@ -49,9 +49,9 @@ public struct PasswordCost: Equatable, Sendable {
     return fitting(speed: probe.speed(taking: Process.threadTime - begun), available: Memory.available)
   }
 
-  /// The cost for a machine that takes so many milliseconds for one pass over one mebibyte: the cost of ``compiledIn`` if that
-  /// takes less than the limit, else as much of it as the limit allows. A higher cost would double the time to unlock a screen,
-  /// for which a person waits many times a day.
+  /// The cost for a machine that takes `speed` milliseconds for one pass over one mebibyte. It is the cost of ``compiledIn``, or
+  /// less if that would take longer than the limit. A higher cost would double the time to unlock a screen, for which a person
+  /// waits many times a day.
   ///
   /// - Parameter available: the available memory, in bytes. At most a fifth of it is used, because a moment later
   ///   ``isAffordable`` allows a quarter.
@@ -66,7 +66,7 @@ public struct PasswordCost: Equatable, Sendable {
   /// The step by which the memory is reduced on slower machines.
   private static let step = 16 * mebibyte
 
-  /// Milliseconds for one pass over one mebibyte, if one guess took so many microseconds.
+  /// The milliseconds for one pass over one mebibyte, if one guess with this cost took so many microseconds.
   func speed(taking microseconds: Int) -> Double {
     Double(max(microseconds, 1)) / 1000 / work
   }
@@ -87,7 +87,7 @@ public struct PasswordCost: Equatable, Sendable {
       && memory.isMultiple(of: 1024)
   }
 
-  /// Whether the memory is available without displacing everything else: at most a quarter of the memory that the process and
+  /// Whether the memory is available without displacing other programs: it is at most a quarter of the memory that the process and
   /// its control group can get.
   public var isAffordable: Bool { memory <= Memory.available / 4 }
 }

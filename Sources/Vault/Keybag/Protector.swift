@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// One way to the root key: a password, a recovery code, a security key, or the device key alone.
 public struct Protector: Equatable, Sendable {
-  /// How far a protector is trusted.
+  /// Whether a login has confirmed a protector.
   public enum State: UInt8, Sendable {
     /// Made at creation, or by a change of the password; no login has shown yet that the password stays.
     case unproven = 0
@@ -16,7 +16,7 @@ public struct Protector: Equatable, Sendable {
 
   /// The way to open the protector.
   public let kind: Kind
-  /// How far the protector is trusted.
+  /// Whether a login has confirmed the protector.
   public var state: State
   /// The protector's name: 16 random bytes.
   public let id: [UInt8]
@@ -30,11 +30,11 @@ public struct Protector: Equatable, Sendable {
   public let cost: PasswordCost
   /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
   public let commitment: [UInt8]
-  /// The wrapped root key. For a password: 72 bytes. For a recovery code: its public key, the root key sealed to it, the key of
-  /// the proof, and the proof, 216 bytes. For the device key: the secret wrapped by the device key, and the root key under the
-  /// secret, 144 bytes. For a session: the secret wrapped in the same way, an epoch, and its tier key C under the secret, 148
-  /// bytes. For a security key: as for a recovery code, then its name and its credential. For a finger: one byte,
-  /// whether its covering key may be in memory.
+  /// The wrapped root key. For a password: 72 bytes. For a recovery code: its public key, the root key sealed to it, the key of the
+  /// proof, and the proof, 216 bytes. For the device key: the secret wrapped by the device key, and the root key under the secret,
+  /// 144 bytes. For a session: the secret wrapped in the same way, an epoch, and the epoch's tier key C under the secret, 148
+  /// bytes. For a security key: as for a recovery code, then its name and its credential. For a finger: one byte, whether its
+  /// covering key may be in memory.
   public private(set) var sealed: [UInt8]
 
   static let passwordSealedSize = Key.size + AEAD.overhead
@@ -66,23 +66,23 @@ public struct Protector: Equatable, Sendable {
         root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
   }
 
-  /// The protector after the system accepted a login that opened it.
+  /// Marks the protector as proven, after the system has accepted a login that opened it.
   mutating func prove() {
     guard state == .unproven else { return }
     (state, retireAfter) = (.proven, 0)
   }
 
-  /// The protector with another time by which a login must use it.
+  /// The protector with another deadline by which a login must use it.
   func renewed(until time: UInt64) -> Protector {
     var other = self
     other.retireAfter = time
     return other
   }
 
-  /// Whether the protector's time is over and no login used it.
+  /// Whether the protector's deadline is over and no login has used it.
   func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
 
-  /// The root key if `password` is this protector's, else nil.
+  /// The root key if `password` belongs to this protector, otherwise nil.
   func open(password: RawSpan, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .password else { return nil }
     guard cost.isReasonable else { throw .unreasonable }
@@ -109,7 +109,7 @@ public struct Protector: Equatable, Sendable {
 
   // MARK: - device key
 
-  /// Nobody can try 128 random bits one after the other, so no Argon2id makes a try slow.
+  /// Nobody can guess 128 random bits, so no Argon2id is needed to make a guess slow.
   static let keyCost = PasswordCost(passes: 0, memory: 0)
   static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
 
@@ -134,7 +134,7 @@ public struct Protector: Equatable, Sendable {
       identity: salt, wrapped: Array(sealed.prefix(DeviceSecret.Wrapping.wrappedSize)))
   }
 
-  /// The root key if `secret` is this protector's secret, which the device key unwrapped, else nil.
+  /// The root key if `secret` is this protector's secret, which the device key has unwrapped; otherwise nil.
   func open(deviceSecret secret: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .device else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
@@ -160,7 +160,7 @@ public struct Protector: Equatable, Sendable {
     return try make(.recoveryCode, key: try code.key(salt: salt), id: id, salt: salt, root: root, vault: vault)
   }
 
-  /// A new protector that seals the root key to a public key, whose private half `key` gives.
+  /// Makes a protector that seals the root key to a public key. The private half is derived from `key`.
   ///
   /// - Parameter facts: the bytes behind the sealed root key.
   static func make(
@@ -177,8 +177,8 @@ public struct Protector: Equatable, Sendable {
   }
 
   /// Every reader of the keybag can seal to the public key, and the keybag's own tag depends on the root key. So a stranger could
-  /// replace this vault by another vault that the code would open. Therefore there is a proof of the root key, and only the code or
-  /// an earlier root key can make it.
+  /// replace this vault by another vault that the code would open. The proof of the root key prevents this: only the code or an
+  /// earlier root key can make it.
   private mutating func seal(
     _ root: borrowing Key, to publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) {
@@ -199,9 +199,9 @@ public struct Protector: Equatable, Sendable {
     return hash.tag()
   }
 
-  /// The root key if `code` is this protector's, else nil.
+  /// The root key if `code` belongs to this protector, otherwise nil.
   ///
-  /// - Throws: ``KeybagError/damaged`` also for a root key that somebody else sealed to it.
+  /// - Throws: ``KeybagError/damaged``, even if the code opens it but a stranger sealed the root key.
   func open(code: borrowing RecoveryCode, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .recoveryCode else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
@@ -209,7 +209,7 @@ public struct Protector: Equatable, Sendable {
     }
   }
 
-  /// The root key if the private half that `key` gives is this protector's, else nil.
+  /// The root key if the private half that is derived from `key` belongs to this protector, otherwise nil.
   func open(key: borrowing Key, vault: [UInt8]) throws(SodiumError) -> Key? {
     guard Sodium.equal(try key.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
     let secret = try key.derive(.recoveryPrivate, [vault, id])

@@ -1,15 +1,15 @@
 import LatchkeySodium
 
 extension Protector {
-  /// The kinds of protectors. Everything that differs between them stands here, and in FORMAT.md, "Kinds of protectors".
+  /// The kinds of protectors. All their differences are here, and in FORMAT.md, "Kinds of protectors".
   public enum Kind: UInt8, CaseIterable, Sendable {
     /// The login password.
     case password = 1
     /// A recovery code: the root key is sealed to a public key, so that a new root key can be sealed without the code.
     case recoveryCode = 2
-    /// A login in which nobody gave a password: it reaches tier key C only, and no root key.
+    /// A login in which nobody gave a password. It opens only tier key C, and no root key.
     case session = 3
-    /// The device key alone, for a login without a password.
+    /// Only the device key, for an account without a password.
     case device = 4
     /// A finger at the locked screen: it has no key, but allows covering the tier keys behind the lock.
     case finger = 5
@@ -34,7 +34,7 @@ extension Protector {
       case paper
       /// The device key, which unwraps 32 random bytes.
       case deviceKey
-      /// A security key, which computes 32 random bytes from a salt once its PIN was given and somebody touched it.
+      /// A security key, which computes 32 random bytes from a salt, after a person has given its PIN and touched it.
       case securityKey
       /// The device key service, which holds a key of one session.
       case deviceService
@@ -89,8 +89,8 @@ extension Protector.Kind {
 
   /// Whether the event ends every protector of this kind.
   ///
-  /// With the first password, the recovery code that opened the keybag stays: a person whom the device key alone let in could
-  /// have made the others.
+  /// With the first password, only the recovery code that opened the keybag stays. Before that, only the device key protected the
+  /// vault, so a stranger could have made the other codes.
   public func ends(with ending: Ending) -> Bool {
     switch (self, ending) {
     case (.password, .otherPassword), (.password, .firstPassword), (.password, .removedPassword): true
@@ -98,7 +98,7 @@ extension Protector.Kind {
     case (.session, .firstPassword), (.session, .removedPassword), (.session, .command): true
     case (.finger, .firstPassword), (.finger, .removedPassword), (.finger, .command): true
     case (.securityKey, .firstPassword), (.securityKey, .removedPassword), (.securityKey, .command): true
-    // A keybag has one protector of this kind at most: a new protector replaces it.
+    // A keybag has at most one protector of this kind, so a new one replaces it.
     case (.device, .otherPassword), (.device, .firstPassword), (.device, .removedPassword): true
     case (.password, .command), (.recoveryCode, .otherPassword), (.recoveryCode, .removedPassword),
       (.session, .otherPassword), (.finger, .otherPassword), (.device, .command), (.securityKey, .otherPassword):

@@ -6,26 +6,26 @@ import LatchkeyText
 ///
 ///     3F7KQ-0ZM4D-…      digits and capital letters without I, L, O and U (Crockford's base 32)
 ///
-/// The last character of each group is a check sum of the others and of the group's place: it finds every single mistake
-/// and every two neighbours that were exchanged, and says in which group. 12 more bits stand for the code as a whole.
+/// The last character of each group is a check sum of the others and of the group's place: it finds every single mistake and every
+/// exchange of two neighbours, and says in which group. 12 more bits check the code as a whole.
 public struct RecoveryCode: ~Copyable {
   /// A mistake in the typed code.
   public enum Mistake: Error, Equatable, Sendable {
-    /// There are too few characters or too many; the number is how many there are.
+    /// There are too few characters or too many. The value is their number.
     case length(Int)
     /// This group (1...7) has a character that no code has.
     case character(group: Int)
     /// This group (1...7) has a typing mistake.
     case group(Int)
-    /// Each group can be right, but the code as a whole is wrong.
+    /// Each group alone looks right, but the code as a whole is wrong.
     case whole
     /// There was no memory for the secret.
     case outOfMemory
   }
 
-  /// How many groups a code has.
+  /// The number of groups in a code.
   public static let groupCount = 7
-  /// How many characters a group has.
+  /// The number of characters in a group.
   public static let groupSize = 5
   private static let secretSize = 16
 
@@ -114,7 +114,7 @@ public struct RecoveryCode: ~Copyable {
     bytes.withUnsafeMutableBytes { $0[offset] = byte }
   }
 
-  /// Sets the bits of `value`, the highest first, in bytes that are zero there.
+  /// Sets the bits of `value`, the highest first, in bytes that are zero at this place.
   private static func put(fiveBits value: UInt8, at position: Int, of bytes: inout SecureBytes) {
     bytes.withUnsafeMutableBytes { bytes in
       for bit in 0..<5 where value >> (4 - UInt8(bit)) & 1 == 1 {
@@ -155,7 +155,7 @@ public struct RecoveryCode: ~Copyable {
     var sum: UInt8 = 0
     for offset in 0..<typed.byteCount {
       let byte = typed.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
-      // The other bytes of a character that is not ASCII count as no characters.
+      // The further bytes of a character that is not ASCII do not count as characters.
       if byte == UInt8(ascii: "-") || byte == UInt8(ascii: " ") || byte == 9 || byte & 0xC0 == 0x80 { continue }
       defer { count += 1 }
       let (group, place) = (count / groupSize, count % groupSize)

@@ -10,7 +10,7 @@ public struct SecurityKey: Equatable, Sendable {
 
   /// The name that the person gave, for a line of its own.
   public let name: String
-  /// The credential's id. The key itself made it, and only that key can use it.
+  /// The credential's id. The security key made it, and only this key can use it.
   public let credential: [UInt8]
 
   /// nil for a name or a credential that no keybag may have.
@@ -51,8 +51,8 @@ public struct SecurityKey: Equatable, Sendable {
   }
 }
 
-/// The protector of a security key. The key computes an answer to the vault's salt (hmac-secret), after its PIN was given and
-/// somebody touched it. The answer stands in the place of a recovery code, so new root keys need no touch.
+/// The protector of a security key. The key computes an answer to the vault's salt (hmac-secret), after a person has given its PIN
+/// and touched it. The answer is used like a recovery code, so new root keys need no touch.
 extension Protector {
   static let securityKeySealedSizes =
     recoverySealedSize + 3...recoverySealedSize + 1 + SecurityKey.nameLimit + SecurityKey.credentialLimit
@@ -73,9 +73,9 @@ extension Protector {
     return SecurityKey(decoding: sealed.dropFirst(Protector.recoverySealedSize))
   }
 
-  /// The root key if `answer` is this security key's, else nil.
+  /// The root key if `answer` is from this security key, otherwise nil.
   ///
-  /// - Throws: ``KeybagError/damaged`` also for a root key that somebody else sealed to it.
+  /// - Throws: ``KeybagError/damaged``, even if the answer opens it but a stranger sealed the root key.
   func open(securityKeyAnswer answer: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .securityKey else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
@@ -107,7 +107,7 @@ extension Keybag.Opened {
   /// The keybag with one more security key, one generation later.
   ///
   /// - Throws: ``KeybagError/alreadyThere`` if another key has that name or credential; ``KeybagError/unreasonable`` if there is no
-  ///   place for one more, or the login has no password: such a vault is unlocked anyway.
+  ///   room for another key, or if the login has no password, because such a vault is always unlocked.
   public borrowing func addingSecurityKey(
     _ key: SecurityKey, answer: borrowing Key
   ) throws(KeybagError) -> Keybag {
@@ -144,7 +144,8 @@ extension Keybag.Opened {
     return try next { $0.protectors[place] = $0.protectors[place].withFacts(renamed.encoded) }
   }
 
-  /// The security keys that stay beside a protector of that kind: no key beside the device key or under the first password.
+  /// The security keys that stay with a new protector of this kind. None stays with a device key protector or with the first
+  /// password.
   borrowing func securityKeys(besides kind: Protector.Kind) -> [Protector] {
     keybag.isPasswordless || kind == .device ? [] : keybag.protectors.filter { $0.kind == .securityKey }
   }

@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Tier key C of one key epoch, by itself, for a login in which nobody gave a password.
+/// Only tier key C of one key epoch, for a login in which nobody gave a password.
 public struct SessionKey: ~Copyable {
   /// The key epoch of the key.
   public let epoch: UInt32
@@ -19,8 +19,8 @@ public struct SessionKey: ~Copyable {
 /// The protector of a session. The device key unwraps its secret at a login of a service that the administrator named. Tier key
 /// C of the newest key epoch depends on that secret. Neither tier key A nor the root key does.
 ///
-/// So this protector cannot check the keybag's tag. Instead, the sealed secret is bound to everything that counts here: vault,
-/// protector, key epoch, and that epoch's commitment to C. If one of these differs, the secret does not open.
+/// So this protector cannot check the keybag's tag. Instead, the sealed secret is bound to vault, protector and key epoch, and to
+/// the epoch's commitment to C. If one of these differs, the secret does not open.
 extension Protector {
   private static let sessionEpochOffset = DeviceSecret.Wrapping.wrappedSize
   private static let sessionKeyOffset = sessionEpochOffset + 4
@@ -52,7 +52,7 @@ extension Protector {
     )
   }
 
-  /// Tier key C of `epoch` if `secret` is this protector's secret, which the device key unwrapped, else nil.
+  /// Tier key C of `epoch` if `secret` is this protector's secret, which the device key has unwrapped; otherwise nil.
   ///
   /// - Throws: ``KeybagError/damaged`` if the protector was made for another key epoch, or other keys.
   func open(sessionSecret secret: borrowing Key, epoch: TierEpoch, vault: [UInt8]) throws(KeybagError) -> SessionKey? {
@@ -91,13 +91,13 @@ extension TierEpoch {
 }
 
 extension Keybag {
-  /// The protector that opens tier key C at a login without a password; nil without one.
+  /// The protector that opens tier key C at a login without a password; nil if there is none.
   public var sessionProtector: Protector? { protectors.first { $0.kind == .session } }
 
-  /// Opens with the secret of a session's protector, which the device key unwrapped. Gives only tier key C of the newest key
-  /// epoch: items that depend on former epochs wait for a password.
+  /// Opens with the secret of a session's protector, which the device key unwrapped. Returns only tier key C of the newest key
+  /// epoch, so items that depend on former epochs wait for a password.
   ///
-  /// The keybag's tag is not checked, because that takes the root key. So do not believe anything else in this keybag.
+  /// This does not check the keybag's tag, because the check needs the root key. So do not believe anything else in this keybag.
   ///
   /// - Throws: ``KeybagError/damaged``, even if no protector has this secret: the device key unwrapped it as this keybag's.
   public func open(sessionSecret secret: borrowing Key) throws(KeybagError) -> SessionKey {
@@ -107,8 +107,8 @@ extension Keybag {
     throw .damaged
   }
 
-  /// Whether this is tier key C of the newest key epoch of this keybag, which has a protector for it. The daemon checks the key
-  /// before it believes a peer. Without a protector, a login without a password unlocks nothing, even with the key.
+  /// Whether this is tier key C of the newest key epoch, and this keybag has a protector for it. The daemon checks this before it
+  /// believes a peer. If the keybag has no such protector, a login without a password unlocks nothing, even with the key.
   public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
     guard sessionProtector?.sessionEpoch == session.epoch else { return false }
     do { return try epoch.recognises(session, vault: vault) } catch { throw .noMemory }
@@ -118,8 +118,8 @@ extension Keybag {
 extension Keybag.Opened {
   /// The keybag with this protector as its only one of a session, one generation later.
   ///
-  /// - Throws: ``KeybagError/unreasonable`` if there is no place for one more, or the login has no password: such a vault is
-  ///   unlocked anyway.
+  /// - Throws: ``KeybagError/unreasonable`` if there is no room for another protector, or if the login has no password, because
+  ///   such a vault is always unlocked.
   public borrowing func settingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
     let made = try newSession(secret)
     return try next { keybag in
@@ -134,7 +134,7 @@ extension Keybag.Opened {
     return try next { keybag in keybag.protectors.removeAll { $0.kind == .session } }
   }
 
-  /// The keybag, not yet in a file, with a session's protector. Used when new keys came with a new secret.
+  /// The keybag, not yet in a file, with a session's protector. This is used after a change of keys, with a new secret.
   public borrowing func carryingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag.Opened {
     let made = try newSession(secret)
     var next = keybag

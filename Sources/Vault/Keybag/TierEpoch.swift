@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A key epoch: one set of tier keys. A keybag has the newest epoch, and each former one for as long as something still depends
-/// on it.
+/// A key epoch: one set of tier keys. A keybag has the newest epoch, and each former epoch as long as something still depends on
+/// it.
 public struct TierEpoch: Equatable, Sendable {
   /// The number of the key epoch. Collections in the database name the oldest one that they need.
   public let number: UInt32
@@ -77,8 +77,8 @@ public struct TierEpoch: Equatable, Sendable {
 }
 
 extension Keybag {
-  /// Whether this can be a later keybag for the holder of the keys of these key epochs: it shares an epoch with them, and
-  /// every shared one has the same keys. True if `known` is empty.
+  /// Whether this can be a later keybag of the same vault: it shares a key epoch with `known`, and every shared epoch has the same
+  /// keys. True if `known` is empty.
   public func hasKeys(of known: [TierEpoch]) -> Bool {
     let present = known.filter { one in epochs.contains { $0.number == one.number } }
     if present.isEmpty { return known.isEmpty }

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// The two keys that a password gives: everything in the vault depends on one of them, or on the device key.
+/// The two keys that a password opens. Everything in the vault depends on one of them, or on the device key.
 public struct TierKeys: ~Copyable {
   /// Tier key A: lives while the session is unlocked.
   public let unlocked: Key

@@ -1,4 +1,4 @@
-/// How often the files of a vault were written anew. These numbers distinguish older copies from the newest files.
+/// The generations of a vault's files, which grow with each writing. These numbers distinguish older copies from the newest files.
 public struct VaultGenerations: Equatable, Sendable {
   /// The keybag's generation.
   public var keybag: UInt64
@@ -12,7 +12,7 @@ public struct VaultGenerations: Equatable, Sendable {
   }
 }
 
-/// Remembers the generations of vaults where the vault's own files cannot reach.
+/// Remembers the generations of vaults in a place outside of the vaults' own files.
 public protocol GenerationMemory: AnyObject {
   /// Notes the generations of a vault's files, which must be on the disk by then.
   ///

@@ -15,7 +15,7 @@ package struct CodedReason: Hashable, Sendable {
   /// The reason's values.
   package let values: [Value]
 
-  /// The most reasons within each other.
+  /// The most levels of reasons within reasons.
   private static let depthLimit = 12
   private static let codeLimit = 64
   /// The most values of a reason.
@@ -104,7 +104,7 @@ package struct CodedReason: Hashable, Sendable {
     package init() {}
   }
 
-  /// Takes the values in their order.
+  /// Reads the values in their order.
   struct Reader {
     private var values: ArraySlice<Value>
 
@@ -176,7 +176,7 @@ extension Reason {
     out.put(short ?? Self.more.coded.bytes(textLimit: 16, limit: .max) ?? [])
   }
 
-  /// The mark for parts that are left out.
+  /// The mark that replaces parts that are left out.
   fileprivate static let more = Reason.verbatim("…")
 
   /// The reason with the mark in place of the last part; nil if there is only one part.
@@ -202,7 +202,7 @@ extension Reason {
     reason?.encode(into: &out, limit: limit)
   }
 
-  /// Reads what ``encode(_:into:limit:)`` wrote.
+  /// Reads a reason that ``encode(_:into:limit:)`` wrote.
   package static func optional(decoding input: inout ByteReader) throws(CodedReason.Unknown) -> Reason? {
     switch try? input.number(UInt8.self) {
     case 0: return nil

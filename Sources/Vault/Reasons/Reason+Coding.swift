@@ -1,5 +1,5 @@
 extension Reason {
-  /// The code and the values, as another program gets them.
+  /// The code and the values, in the form for other programs.
   package var coded: CodedReason {
     switch self {
     case .subject(let reason): CodedReason(reason)

@@ -1,6 +1,6 @@
 import LatchkeyText
 
-// Every sentence once, for logs and for a person. A sentence stands here and nowhere else, so po/extract finds it.
+// The sentences of all reasons, for logs and for a person. Each sentence is only here, so that po/extract finds it.
 extension Reason {
   /// The sentence, with its values.
   package var phrase: Phrase {

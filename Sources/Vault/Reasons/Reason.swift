@@ -1,7 +1,7 @@
 import LatchkeyText
 
-/// Why something is refused, wrong, locked or left out: a code with its values. It travels to other programs as ``CodedReason``, and
-/// the program that shows it writes the sentence, in the person's language. Logs have ``text``.
+/// The reason why something is refused, wrong, locked or left out: a code with its values. It travels to other programs as
+/// ``CodedReason``, and the program that shows it writes the sentence, in the person's language. Logs have ``text``.
 ///
 /// No case carries a secret, a label or an attribute.
 public indirect enum Reason: Hashable, Sendable {
@@ -22,11 +22,11 @@ public indirect enum Reason: Hashable, Sendable {
   case because(Reason, Reason)
   /// Two reasons, in two sentences.
   case both(Reason, Reason)
-  /// The count of numbers, and some of the numbers.
+  /// How many numbers there are, and some of them.
   case numbers(_ count: Int, _ shown: String)
   /// The database was made again from a generation; the number is 0 if it is not known.
   case healed(Loss, from: UInt32)
-  /// How many items a collection has.
+  /// The number of items in a collection.
   case hasItems(Int)
   case never(service: String)
   case sessionOfClass(_ name: String)

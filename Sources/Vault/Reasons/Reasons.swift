@@ -15,7 +15,7 @@
 // The module promises that every code has a sentence, and that both ends read the same values in the
 // same order. The log and `--json` use the English sentence, and `--json` has the code as well.
 //
-// It does not translate: it links no catalogue, because the programs that run as root give reasons too.
-// It does not decide what happens next. Callers compare codes, never texts, and
-// Tests/Repository/test_reasons.py looks for programs that compare English. It stands on the floor
-// Vault because the vault itself gives most reasons. docs/developer/protocols.md has the bytes.
+// It does not translate. It links no catalogue, because programs that run as root give reasons too. It
+// does not decide what a program does next. Callers compare codes, never texts, and
+// Tests/Repository/test_reasons.py looks for programs that compare English. It is on the floor Vault,
+// because the vault gives most reasons. docs/developer/protocols.md has the bytes.

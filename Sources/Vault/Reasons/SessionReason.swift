@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// Why the vault is locked, and why keys or a program are not taken.
+/// The reasons why the vault is locked, and why keys or a program are refused.
 public enum SessionReason: String, ReasonGroup {
   case lockedHint, lockSignal, screenSaver, greeter, graphicalSessionEnded, sleep, command, loginWithoutPassword
   case notUnlockedYet, lastSessionEnded, noSessionAfterLogin, filesUnusable, hibernation, putAside, logind
