@@ -27,12 +27,14 @@ IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|pr
 
 
 @pytest.fixture(scope="module")
-def targets():
+def targets(tmp_path_factory):
     """The targets of the folder Sources by name, each with its floor, its folder and the names that it depends on."""
-    # This includes the window, whose targets exist only in `make window`.
+    # SwiftPM locks the folder that it works in, by a file in TMPDIR. With another folder, no build holds that lock, and the file
+    # belongs to no other user. The window's targets exist only in `make window`.
+    folder = str(tmp_path_factory.mktemp("manifest"))
     told = subprocess.run(
-        ["swift", "package", "dump-package"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True,
-        env=os.environ | {"LATCHKEY_WINDOW": "1"})
+        ["swift", "package", "--scratch-path", folder, "dump-package"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True,
+        check=True, env=os.environ | {"LATCHKEY_WINDOW": "1", "TMPDIR": folder})
     found = {}
     for target in json.loads(told.stdout)["targets"]:
         path = pathlib.PurePath(target.get("path") or "")
