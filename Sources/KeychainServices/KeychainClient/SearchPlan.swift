@@ -45,8 +45,8 @@ struct SearchPlan: Equatable {
     self.isExact = isExact
   }
 
-  /// Whether all values that match this value have the same written form under our own name. For text this is false, because data
-  /// with the same bytes match too.
+  /// Whether only one written form under our own name can match this value. For text this is false, because data with the same
+  /// bytes match too.
   private static func isOnlyForm(_ value: AttributeValue) -> Bool {
     switch value {
     case .number: true

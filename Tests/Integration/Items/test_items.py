@@ -210,7 +210,7 @@ def test_the_content_type(session, open_peer):
     item = the_item(open_peer, attributes)
     assert content_type(open_peer, item) == "application/x-key"
     assert told(session, "get", "--json", "--show", *words)["content_type"] == "application/x-key"
-    # A new secret keeps the content type.
+    # The item keeps its content type when its secret changes.
     latchkey(session, "edit", "--secret", *words, input=b"\xff")
     assert content_type(open_peer, item) == "application/x-key" and open_peer.read(item) == b"\xff"
 

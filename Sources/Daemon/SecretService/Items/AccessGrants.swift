@@ -8,8 +8,8 @@ protocol GrantObserver: AnyObject {
   func grantChanged(_ item: Int64, for client: String)
 }
 
-/// The grants that persons gave to clients. A grant lets one client read or write one item, for a short time. It is for one
-/// use, unless the client asked beforehand for a time to read again, and the prompt showed that.
+/// The grants that persons gave to clients. A grant lets one client read or write one item, once and
+/// within a short time. The client may read again during a longer time if it asked for that time before, and the prompt showed it.
 final class AccessGrants {
   private struct Key: Hashable {
     let item: Int64

@@ -13,7 +13,7 @@ package struct ItemFailure: Error, Hashable, Sendable {
   /// A key or value is not allowed, or contradicts another one.
   package static let parameter = ItemFailure(errSecParam)
 
-  /// The same failure. If no cause is known, the cause becomes this key's value.
+  /// The same failure. If no cause is known, the cause is that this key has a wrong value.
   func naming(_ key: String) -> ItemFailure {
     status == errSecParam && cause == nil ? ItemFailure(status, .invalidValue(key: key)) : self
   }

@@ -3,7 +3,7 @@ import LatchkeyGettext
 /// The items that the vault found in the chosen collections: the number of each item, and the content of items that were on the
 /// screen.
 struct ItemList {
-  /// A list of at most so many items is sorted by label, for which every item is read. A longer list has the newest item first.
+  /// The largest number of items that a list sorts by label. Sorting reads every item. A longer list has the newest item first.
   static let sortingLimit = 5000
 
   /// An item by the number of its collection in ``collections``, and its own number.

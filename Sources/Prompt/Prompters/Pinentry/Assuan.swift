@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeySodium
 
-/// The lines of Assuan, pinentry's protocol: to a command, pinentry answers data lines, and then OK or ERR.
+/// The lines of Assuan, pinentry's protocol: pinentry answers a command with data lines, and then with OK or ERR.
 enum Assuan {
   /// The longest line, including its newline.
   static let lineLimit = 1000

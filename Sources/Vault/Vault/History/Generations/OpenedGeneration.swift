@@ -80,7 +80,7 @@ struct OpenedGeneration {
     deleted.compactMap { id, one in if case .waiting = one { collections[id] } else { nil } }
   }
 
-  /// Whether the collection of an item was deleted, and waits for the password.
+  /// Whether an item's collection was deleted and cannot be read before the password comes.
   func isWaiting(_ item: PastItem) -> Bool {
     if case .waiting = deleted[item.row.collection] { true } else { false }
   }
