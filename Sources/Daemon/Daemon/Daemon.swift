@@ -238,11 +238,9 @@ package final class Daemon {
     var now = time(nil)
     var parts = tm()
     localtime_r(&now, &parts)
-    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in
-      let format = "%Y%m%d-%H%M%S"
-      guard let start = buffer.baseAddress, strftime(start, buffer.count, format, &parts) > 0 else { return "" }
-      return String(cString: start)
-    }
+    var text = [CChar](repeating: 0, count: 32)
+    let count = strftime(&text, text.count, "%Y%m%d-%H%M%S", &parts)
+    return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// - Parameter reason: the reason that a backup or a restore under way reports.

@@ -7,9 +7,10 @@ extension PrimaryKey {
   /// text counts as its UTF-8.
   var hash: String {
     var form = Data()
+    func octets(_ number: Int64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
     func add(_ kind: String, _ bytes: Data) {
       form.append(contentsOf: kind.utf8)
-      withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { form.append(contentsOf: $0) }
+      form.append(contentsOf: octets(Int64(bytes.count)))
       form.append(bytes)
     }
     add("c", Data(itemClass.rawValue.utf8))
@@ -18,7 +19,7 @@ extension PrimaryKey {
     for value in values {
       switch value?.compared {
       case .data(let data): add("d", data)
-      case .number(let number): add("n", withUnsafeBytes(of: number.littleEndian) { Data($0) })
+      case .number(let number): add("n", Data(octets(number)))
       // No primary attribute is a date, and each primary attribute has a value that means "absent".
       case .text, .date, nil: add("-", Data())
       }

@@ -45,8 +45,8 @@ enum Supervisor {
     var callerRelease: () -> Void {
       let pipe = pipe.number
       return {
-        let byte = Supervisor.releases
-        _ = withUnsafePointer(to: byte) { write(pipe, $0, 1) }
+        var byte = Supervisor.releases
+        _ = write(pipe, &byte, 1)
       }
     }
 
@@ -54,7 +54,8 @@ enum Supervisor {
     borrowing func tell(_ result: DeriveResult) { tell(result.rawValue) }
 
     private borrowing func tell(_ byte: UInt8) {
-      _ = withUnsafePointer(to: byte) { write(pipe.number, $0, 1) }
+      var byte = byte
+      _ = write(pipe.number, &byte, 1)
     }
   }
 
@@ -211,11 +212,13 @@ enum Supervisor {
     private func send(_ result: DeriveResult) { send(byte: result.rawValue) }
 
     private func send(byte: UInt8) {
-      _ = withUnsafePointer(to: byte) { Glibc.send(channel, $0, 1, Int32(MSG_NOSIGNAL)) }
+      var byte = byte
+      _ = Glibc.send(channel, &byte, 1, Int32(MSG_NOSIGNAL))
     }
 
     private func tellStarter(_ status: Int32) {
-      _ = withUnsafePointer(to: status) { write(starter, $0, MemoryLayout<Int32>.size) }
+      var status = status
+      _ = write(starter, &status, MemoryLayout<Int32>.size)
     }
 
     /// Ends the supervisor: the worker has answered, or has ended without an answer.

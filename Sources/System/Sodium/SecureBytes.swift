@@ -4,7 +4,7 @@ import CLatchkeySodium
 ///
 /// A value cannot be copied, only lent (``bytes``) or moved. Nothing here turns a secret into `String` or `[UInt8]`.
 public struct SecureBytes: ~Copyable {
-  let start: UnsafeMutableRawPointer
+  @usableFromInline let start: UnsafeMutableRawPointer
   /// How many bytes the memory holds; may be 0.
   public let count: Int
 
@@ -48,11 +48,51 @@ public struct SecureBytes: ~Copyable {
     }
   }
 
+  /// The bytes, lent for writing.
+  public var mutableBytes: MutableRawSpan {
+    @_lifetime(&self)
+    mutating get {
+      let span = MutableRawSpan(_unsafeStart: start, byteCount: count)
+      return _overrideLifetime(span, mutating: &self)
+    }
+  }
+
+  /// The bytes from an offset on, lent for writing.
+  @_lifetime(&self)
+  public mutating func mutableBytes(from offset: Int) -> MutableRawSpan {
+    precondition((0...count).contains(offset))
+    let span = MutableRawSpan(_unsafeStart: start + offset, byteCount: count - offset)
+    return _overrideLifetime(span, mutating: &self)
+  }
+
+  /// The byte at an offset, which must be in range.
+  @inlinable
+  public subscript(_ offset: Int) -> UInt8 {
+    get {
+      precondition(offset >= 0 && offset < count)
+      return start.load(fromByteOffset: offset, as: UInt8.self)
+    }
+    set {
+      precondition(offset >= 0 && offset < count)
+      start.storeBytes(of: newValue, toByteOffset: offset, as: UInt8.self)
+    }
+  }
+
   /// Lends the bytes for writing.
   public mutating func withUnsafeMutableBytes<Result, Failure: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(UnsafeMutableRawBufferPointer(start: start, count: count))
+  }
+
+  /// Erases the bytes, which remain in place as zeros.
+  public mutating func erase() { sodium_memzero(start, count) }
+
+  /// Moves the bytes from `offset` on to the beginning, and erases the rest.
+  public mutating func removeFirst(_ offset: Int) {
+    precondition((0...count).contains(offset))
+    start.copyMemory(from: start + offset, byteCount: count - offset)
+    sodium_memzero(start + (count - offset), offset)
   }
 
   /// Copies `source` to `offset`. There must be room for it.

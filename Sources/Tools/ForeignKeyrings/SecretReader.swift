@@ -24,17 +24,15 @@ struct SecretReader {
   /// The next unsigned number, big-endian.
   mutating func number(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> UInt32 {
     let place = try range(4)
-    return bytes.bytes.withUnsafeBytes { all in
-      all[place].reduce(0) { $0 << 8 | UInt32($1) }
-    }
+    let all = bytes.bytes
+    return place.reduce(0) { $0 << 8 | UInt32(all[$1]) }
   }
 
   /// The next unsigned number of up to 8 bytes, little-endian.
   mutating func littleEndian(_ size: Int, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> UInt64 {
     let place = try range(size)
-    return bytes.bytes.withUnsafeBytes { all in
-      all[place].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-    }
+    let all = bytes.bytes
+    return place.reversed().reduce(0) { $0 << 8 | UInt64(all[$1]) }
   }
 
   /// The next moment, in seconds since 1970.
@@ -60,7 +58,7 @@ struct SecretReader {
 extension SecureBytes {
   /// A part that is not secret, as text; nil if it is not UTF-8.
   borrowing func text(_ range: Range<Int>) -> String? {
-    bytes.withUnsafeBytes { String(validating: $0[range], as: UTF8.self) }
+    bytes.extracting(range).validText
   }
 
   /// A copy of a part.

@@ -95,7 +95,7 @@ public struct BackupReader: ~Copyable {
   private mutating func plain(_ count: Int) -> [UInt8] {
     let size = min(count, available - position)
     defer { position += size }
-    return buffer.bytes.extracting(position..<(position + size)).withUnsafeBytes { Array($0) }
+    return buffer.bytes.extracting(position..<(position + size)).octets
   }
 
   private mutating func readHead() -> Bool {

@@ -57,6 +57,6 @@ public final class BackupSeal {
   ) throws(SodiumError) -> [UInt8] {
     let plain = try AEAD.open(
       metadata.span.bytes, key: key, associated: associated("metadata", accessibility, number: number))
-    return plain.bytes.withUnsafeBytes { Array($0) }
+    return plain.bytes.octets
   }
 }

@@ -1,5 +1,6 @@
 import LatchkeyBytes
 import LatchkeyKeybag
+import LatchkeySodium
 
 /// The generations of a user's vaults. Only the last used vaults are kept, the latest at the end. FORMAT.md has it byte by byte.
 struct KnownVaults {
@@ -14,7 +15,7 @@ struct KnownVaults {
 
   /// Reads the content of the file; nil for malformed content, or another user's.
   init?(_ content: RawSpan, of user: UInt32) {
-    var input = ByteReader(content.withUnsafeBytes { Array($0) })
+    var input = ByteReader(content.octets)
     do throws(ByteReader.Truncated) {
       guard try input.number(UInt32.self) == user, input.remaining.isMultiple(of: KnownVaults.entrySize),
         (1...KnownVaults.limit).contains(input.remaining / KnownVaults.entrySize)

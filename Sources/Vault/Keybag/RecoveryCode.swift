@@ -99,27 +99,21 @@ public struct RecoveryCode: ~Copyable {
   private static func write(_ packed: borrowing SecureBytes, to text: inout SecureBytes) {
     for group in 0..<groupCount {
       let start = group * (groupSize + 1)
-      if group > 0 { put(UInt8(ascii: "-"), at: start - 1, of: &text) }
+      if group > 0 { text[start - 1] = UInt8(ascii: "-") }
       var sum = seed(ofGroup: group)
       for place in 0..<(groupSize - 1) {
         let value = fiveBits(of: packed.bytes, at: 5 * (group * (groupSize - 1) + place))
         sum ^= weighed(value, at: place)
-        put(alphabet[Int(value)], at: start + place, of: &text)
+        text[start + place] = alphabet[Int(value)]
       }
-      put(alphabet[Int(sum)], at: start + groupSize - 1, of: &text)
+      text[start + groupSize - 1] = alphabet[Int(sum)]
     }
-  }
-
-  private static func put(_ byte: UInt8, at offset: Int, of bytes: inout SecureBytes) {
-    bytes.withUnsafeMutableBytes { $0[offset] = byte }
   }
 
   /// Sets the bits of `value`, the highest first, in bytes that are zero at this place.
   private static func put(fiveBits value: UInt8, at position: Int, of bytes: inout SecureBytes) {
-    bytes.withUnsafeMutableBytes { bytes in
-      for bit in 0..<5 where value >> (4 - UInt8(bit)) & 1 == 1 {
-        bytes[(position + bit) / 8] |= 0x80 >> UInt8((position + bit) % 8)
-      }
+    for bit in 0..<5 where value >> (4 - UInt8(bit)) & 1 == 1 {
+      bytes[(position + bit) / 8] |= 0x80 >> UInt8((position + bit) % 8)
     }
   }
 
@@ -142,7 +136,7 @@ public struct RecoveryCode: ~Copyable {
       var packed = try SecureBytes(count: secretSize + 2)
       try read(typed, into: &packed)
       let secret = try SecureBytes(copying: packed.bytes.extracting(first: secretSize))
-      let check = packed.bytes.extracting(droppingFirst: secretSize).withUnsafeBytes { Array($0) }
+      let check = packed.bytes.extracting(droppingFirst: secretSize).octets
       guard try check == RecoveryCode.check(secret) else { throw Mistake.whole }
       return secret
     } catch let mistake as Mistake { throw mistake } catch { throw .outOfMemory }

@@ -99,7 +99,7 @@ public enum DeviceRequest: ~Copyable {
 
   private static func read(_ packet: RawSpan) throws -> DeviceRequest {
     let head = packet.extracting(first: min(packet.byteCount, 4 + DevicePacket.contextLimit))
-    var input = ByteReader(head.withUnsafeBytes { Array($0) })
+    var input = ByteReader(head.octets)
     guard try input.number(UInt8.self) == DevicePacket.version,
       let operation = DevicePacket.Operation(rawValue: try input.number())
     else { return .malformed }
@@ -120,7 +120,7 @@ public enum DeviceRequest: ~Copyable {
       let rest = packet.extracting(droppingFirst: input.position)
       return .hold(
         try Key(copying: rest.extracting(first: Key.size)),
-        publicKey: rest.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }, isMemoryAllowed: flags == 1)
+        publicKey: rest.extracting(droppingFirst: Key.size).octets, isMemoryAllowed: flags == 1)
     case .drop: return ends(2) ? .drop : .malformed
     case .held: return try numbered { .held($0) }
     case .verify: return try numbered { .verify($0) }
@@ -146,7 +146,7 @@ public enum DeviceRequest: ~Copyable {
         return .wrap(try Key(copying: rest), kind, context: context)
       }
       guard rest.byteCount == DevicePacket.wrappedSize else { return .malformed }
-      return .unwrap(rest.withUnsafeBytes { Array($0) }, kind, context: context)
+      return .unwrap(rest.octets, kind, context: context)
     }
   }
 }

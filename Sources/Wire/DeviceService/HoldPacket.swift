@@ -142,7 +142,7 @@ extension DeviceReply {
 extension HoldPacket {
   /// The fields of a packet whose outcome is done; nil for a packet with another outcome.
   private static func fields(_ packet: RawSpan) -> [UInt8]? {
-    let bytes = packet.withUnsafeBytes { Array($0) }
+    let bytes = packet.octets
     guard bytes.starts(with: [DevicePacket.version, DevicePacket.Outcome.done.rawValue]) else { return nil }
     return Array(bytes.dropFirst(2))
   }
@@ -155,7 +155,7 @@ extension HoldPacket {
       }
       return .success(state)
     }
-    let bytes = packet.withUnsafeBytes { Array($0) }
+    let bytes = packet.octets
     guard bytes.count > 2, bytes[0] == DevicePacket.version, bytes[1] >= DevicePacket.Outcome.unavailable.rawValue
     else { return nil }
     var input = ByteReader(Array(bytes.dropFirst(2)))

@@ -64,7 +64,7 @@ public struct DeriveProgram {
     func counted(_ bytes: [UInt8]) -> [UInt8] { [UInt8(bytes.count & 0xFF), UInt8(bytes.count >> 8 & 0xFF)] + bytes }
     func size(_ count: Int) -> [UInt8] { [UInt8(count & 0xFF), UInt8(count >> 8 & 0xFF)] }
     var head: [UInt8] = [UInt8(HELPER_VERSION), operation.rawValue, flags.rawValue]
-    head += withUnsafeBytes(of: given.littleEndian) { Array($0) }
+    head += (0..<8).map { UInt8(truncatingIfNeeded: given >> (8 * $0)) }
     let terminal = ttyname(0).map { String(cString: $0) } ?? ""
     for number in 0..<UInt8(helper_field_count) {
       let text =
@@ -89,7 +89,7 @@ public struct DeriveProgram {
     }
     let total = head.count + token.count + (hasPassword ? 2 + password.count : 0)
     var request = try SecureBytes(count: 4 + total)
-    let length = withUnsafeBytes(of: UInt32(total).littleEndian) { Array($0) }
+    let length = (0..<4).map { UInt8(truncatingIfNeeded: UInt32(total) >> (8 * $0)) }
     request.write(length.span.bytes, at: 0)
     request.write(head.span.bytes, at: 4)
     request.write(token.bytes, at: 4 + head.count)

@@ -86,23 +86,12 @@ public enum KeyFile {
 
   /// The bytes between the file's first and last line.
   private static func text(of file: RawSpan) -> SecureBytes? {
-    let range = file.withUnsafeBytes { all -> Range<Int>? in
-      guard all.starts(with: header) else { return nil }
-      guard let end = (header.count..<all.count).first(where: { all[$0] == UInt8(ascii: "-") }) else { return nil }
-      return header.count..<end
-    }
-    guard let range, var packed = try? SecureBytes(count: range.count) else { return nil }
-    var count = 0
-    packed.withUnsafeMutableBytes { out in
-      file.withUnsafeBytes { all in
-        for place in range where all[place] > 0x20 {
-          out[count] = all[place]
-          count += 1
-        }
-      }
-    }
-    let filled = count
-    guard let packed = try? packed.prefix(filled), let bytes = try? Base64.decode(secret: packed.bytes) else {
+    guard file.starts(with: header),
+      let end = file.firstIndex(of: UInt8(ascii: "-"), in: header.count..<file.byteCount),
+      var writer = try? SecureWriter(capacity: end - header.count)
+    else { return nil }
+    for place in header.count..<end where file[place] > 0x20 { writer.append(file[place]) }
+    guard let packed = try? writer.finish(), let bytes = try? Base64.decode(secret: packed.bytes) else {
       return nil
     }
     return bytes

@@ -30,13 +30,13 @@ public struct SSHReader {
   /// The next byte.
   public mutating func byte(_ bytes: RawSpan) throws(Malformed) -> UInt8 {
     let place = try take(1).lowerBound
-    return bytes.withUnsafeBytes { $0[place] }
+    return bytes[place]
   }
 
   /// The next number of 32 bits.
   public mutating func number(_ bytes: RawSpan) throws(Malformed) -> UInt32 {
     let range = try take(4)
-    return bytes.withUnsafeBytes { all in all[range].reduce(0) { $0 << 8 | UInt32($1) } }
+    return range.reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
   }
 
   /// The range of the next string's bytes.
@@ -47,7 +47,7 @@ public struct SSHReader {
   /// The next string's bytes. Do not use this for secrets, because it copies them.
   public mutating func octets(_ bytes: RawSpan) throws(Malformed) -> [UInt8] {
     let range = try string(bytes)
-    return bytes.withUnsafeBytes { Array($0[range]) }
+    return bytes.octets(range)
   }
 
   /// The next string as text; invalid bytes are replaced. Do not use this for secrets, because it copies them.
@@ -57,9 +57,4 @@ public struct SSHReader {
 
   /// A reader of the next string's fields.
   public mutating func fields(_ bytes: RawSpan) throws(Malformed) -> SSHReader { SSHReader(try string(bytes)) }
-}
-
-extension RawSpan {
-  /// A copy of the bytes in a range. Do not use this for secrets.
-  func octets(_ range: Range<Int>) -> [UInt8] { withUnsafeBytes { Array($0[range]) } }
 }

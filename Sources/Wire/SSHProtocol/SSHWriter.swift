@@ -13,7 +13,9 @@ public struct SSHWriter {
   public mutating func byte(_ value: UInt8) { bytes.append(value) }
 
   /// Adds a number of 32 bits.
-  public mutating func number(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes += $0 } }
+  public mutating func number(_ value: UInt32) {
+    for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: value >> shift)) }
+  }
 
   /// Adds bytes with their length in front.
   public mutating func string(_ value: some Collection<UInt8>) {

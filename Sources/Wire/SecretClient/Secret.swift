@@ -16,7 +16,7 @@ public final class Secret {
   /// Takes over the bytes. If no content type is given, the bytes decide it.
   public init(_ bytes: consuming SecureBytes, contentType: String? = nil) {
     count = bytes.count
-    let isText = Secret.isText(bytes.bytes)
+    let isText = bytes.bytes.isText
     self.isText = isText
     isPrintable = isText && Secret.isPrintable(bytes.bytes)
     self.contentType = contentType ?? (isText ? "text/plain" : "application/octet-stream")
@@ -39,32 +39,23 @@ public final class Secret {
   public static func isLine(_ bytes: borrowing SecureBytes) -> Bool {
     guard endsLine(bytes) else { return false }
     let line = bytes.bytes.extracting(first: bytes.count - 1)
-    return line.withUnsafeBytes { !$0.contains(0x0a) } && isText(line) && isPrintable(line)
+    return !line.contains(0x0a) && line.isText && isPrintable(line)
   }
 
   /// Whether the last byte is a line end.
   public static func endsLine(_ bytes: borrowing SecureBytes) -> Bool {
-    bytes.bytes.withUnsafeBytes { $0.last == 0x0a }
-  }
-
-  /// Whether bytes are text in UTF-8. The bytes are checked in place, because a `String` would be a copy that nobody erases.
-  public static func isText(_ bytes: RawSpan) -> Bool {
-    bytes.withUnsafeBytes { buffer in
-      (try? UTF8Span(validating: buffer.bindMemory(to: UInt8.self).span)) != nil
-    }
+    bytes.count > 0 && bytes[bytes.count - 1] == 0x0a
   }
 
   /// Whether valid UTF-8 has no control characters except tabs and line ends.
   private static func isPrintable(_ bytes: RawSpan) -> Bool {
-    bytes.withUnsafeBytes { buffer in
-      !buffer.indices.contains { at in
-        switch buffer[at] {
-        case 0x09, 0x0a: false
-        case 0..<0x20, 0x7f: true
+    !bytes.byteOffsets.contains { at in
+      switch bytes[at] {
+      case 0x09, 0x0a: false
+      case 0..<0x20, 0x7f: true
         // The C1 control characters: U+0080 to U+009F.
-        case 0xc2: at + 1 < buffer.count && buffer[at + 1] < 0xa0
-        default: false
-        }
+      case 0xc2: at + 1 < bytes.byteCount && bytes[at + 1] < 0xa0
+      default: false
       }
     }
   }

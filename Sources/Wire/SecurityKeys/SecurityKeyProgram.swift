@@ -45,7 +45,7 @@ public struct SecurityKeyProgram {
 
   /// Says on standard output that the key waits for a touch.
   public static func tellTouch() {
-    let byte = touch
-    _ = withUnsafePointer(to: byte) { write(STDOUT_FILENO, $0, 1) }
+    var byte = touch
+    _ = write(STDOUT_FILENO, &byte, 1)
   }
 }

@@ -45,7 +45,7 @@ public struct SecurityKeyQuestion: ~Copyable {
   /// Whether the bytes can be the PIN of a key.
   public static func isPIN(_ pin: borrowing SecureBytes) -> Bool {
     guard (1...pinLimit).contains(pin.count) else { return false }
-    return pin.bytes.withUnsafeBytes { !$0.contains(0) }
+    return !pin.bytes.contains(0)
   }
 
   /// Sets the PIN.
@@ -102,7 +102,7 @@ enum Framed {
   /// The public bytes; nil if they are cut off.
   static func head(of content: borrowing SecureBytes) -> [UInt8]? {
     guard let range = range(at: 0, of: content) else { return nil }
-    return content.bytes.extracting(range).withUnsafeBytes { Array($0) }
+    return content.bytes.extracting(range).octets
   }
 
   /// The secret bytes; nil if they are cut off.

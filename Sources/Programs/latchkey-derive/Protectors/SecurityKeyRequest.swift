@@ -21,7 +21,7 @@ enum SecurityKeyRequest {
   /// The facts about the security key to add, behind its answer.
   static func addedKey(of request: borrowing DeriveRequest) throws -> SecurityKey {
     guard request.second.count > Key.size else { throw Malformed() }
-    let facts = request.second.bytes.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }
+    let facts = request.second.bytes.extracting(droppingFirst: Key.size).octets
     let (name, credential) = try nameAndRest(facts)
     guard let key = SecurityKey(name: name, credential: credential) else { throw Malformed() }
     return key
@@ -37,7 +37,7 @@ enum SecurityKeyRequest {
 
   /// The names in a request: a key's name, and its new name, if the request has one.
   static func names(of request: borrowing DeriveRequest) throws -> (String, String) {
-    let (name, rest) = try nameAndRest(request.second.bytes.withUnsafeBytes { Array($0) })
+    let (name, rest) = try nameAndRest(request.second.bytes.octets)
     guard let other = String(validating: rest, as: UTF8.self) else { throw Malformed() }
     return (name, other)
   }

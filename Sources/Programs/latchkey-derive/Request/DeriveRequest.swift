@@ -61,7 +61,7 @@ struct DeriveRequest: ~Copyable {
     // The texts, then the token.
     for _ in 0..<Int(helper_field_count) {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
-      let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
+      let field = bytes.extracting((position + 2)..<end).octets
       guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
       texts.append(text)
       position = end

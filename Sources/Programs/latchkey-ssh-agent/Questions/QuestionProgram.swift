@@ -55,14 +55,14 @@ enum QuestionProgram {
       let answer = popen("systemctl --user show-environment 2>/dev/null", "re")
     else { return }
     defer { pclose(answer) }
-    var line: UnsafeMutablePointer<CChar>?
-    var size = 0
-    defer { free(line) }
-    while getline(&line, &size, answer) > 0, let text = line.map({ String(cString: $0) }) {
-      guard let equals = text.firstIndex(of: "="), text.hasSuffix("\n") else { continue }
+    let output = FileDescriptor(owning: dup(fileno(answer)))
+    guard let lines = try? output.readAll(limit: 1 << 20).split(separator: UInt8(ascii: "\n")) else { return }
+    for line in lines {
+      let text = String(decoding: line, as: UTF8.self)
+      guard let equals = text.firstIndex(of: "=") else { continue }
       let name = String(text[..<equals])
       guard display.contains(name) else { continue }
-      setenv(name, String(text[text.index(after: equals)...].dropLast()), 1)
+      setenv(name, String(text[text.index(after: equals)...]), 1)
     }
   }
 }

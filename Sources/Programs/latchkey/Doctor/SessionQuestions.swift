@@ -81,7 +81,7 @@ struct SessionQuestions {
       let nothing = try? SecureBytes(count: 0),
       let outcome = try? ChildProgram(name: "passwd", arguments: ["-S"]).run(nothing), outcome.isDone
     else { return nil }
-    let words = outcome.output.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.split(separator: " ")
+    let words = outcome.output.bytes.text.split(separator: " ")
     return words.count == 7 && words[1] == "L" ? account.name : nil
   }
 

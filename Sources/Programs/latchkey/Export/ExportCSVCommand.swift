@@ -104,20 +104,12 @@ private struct CSVForm: PlainForm {
   /// The text with each quote twice.
   private static func doubled(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
     let quote = UInt8(ascii: "\"")
-    let quotes = text.withUnsafeBytes { $0.count { $0 == quote } }
-    var out = try SecureBytes(count: text.byteCount + quotes)
-    out.withUnsafeMutableBytes { out in
-      text.withUnsafeBytes { text in
-        var at = 0
-        for byte in text {
-          out[at] = byte
-          at += 1
-          guard byte == quote else { continue }
-          out[at] = quote
-          at += 1
-        }
-      }
+    let quotes = text.byteOffsets.count { text[$0] == quote }
+    var out = try SecureWriter(capacity: text.byteCount + quotes)
+    for at in text.byteOffsets {
+      out.append(text[at])
+      if text[at] == quote { out.append(quote) }
     }
-    return out
+    return try out.finish()
   }
 }

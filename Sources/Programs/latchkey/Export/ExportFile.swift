@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeySodium
 
 /// A file without encryption that an export writes, and the warning before it.
 struct ExportFile: ParsableArguments {
@@ -55,7 +56,7 @@ struct ExportFile: ParsableArguments {
     let terminal = try choice.asking.conversation()
     terminal.answer(.info(translated("The file will not be encrypted: whoever gets it has your secrets.")), { _ in })
     terminal.answer(.visible(translated("Write it? [y/N] "))) { given in
-      answer = given.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      answer = given.bytes.text
     }
     guard ["y", "yes"].contains(answer.lowercased()) else {
       throw Failure.declined(translated("you did not agree, so nothing was written."))

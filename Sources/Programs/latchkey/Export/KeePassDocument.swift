@@ -136,16 +136,14 @@ enum KeePassMarkup {
   static func takes(_ secret: Secret) -> Bool {
     secret.isText
       && secret.withBytes { bytes in
-        bytes.withUnsafeBytes { bytes in
-          bytes.indices.allSatisfy { at in
-            switch bytes[at] {
-            // KeePassXC loses other characters, even a carriage return.
-            case 0x09, 0x0a: true
-            case 0..<0x20: false
-            // U+FFFE and U+FFFF.
-            case 0xef: !(bytes[at + 1] == 0xbf && bytes[at + 2] >= 0xbe)
-            default: true
-            }
+        bytes.byteOffsets.allSatisfy { at in
+          switch bytes[at] {
+          // KeePassXC loses other characters, even a carriage return.
+          case 0x09, 0x0a: true
+          case 0..<0x20: false
+          // U+FFFE and U+FFFF.
+          case 0xef: !(bytes[at + 1] == 0xbf && bytes[at + 2] >= 0xbe)
+          default: true
           }
         }
       }
@@ -153,35 +151,23 @@ enum KeePassMarkup {
 
   /// The text of an element. Line ends and tabulators are escaped, because a reader could change them.
   static func escaped(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
-    var out = try SecureBytes(count: text.byteCount * 5)
-    let count = out.withUnsafeMutableBytes { out in
-      text.withUnsafeBytes { text in
-        var at = 0
-        for byte in text {
-          let entity: StaticString? =
-            switch byte {
-            case UInt8(ascii: "&"): "&amp;"
-            case UInt8(ascii: "<"): "&lt;"
-            case UInt8(ascii: ">"): "&gt;"
-            case 0x09: "&#9;"
-            case 0x0a: "&#10;"
-            default: nil
-            }
-          guard let entity else {
-            out[at] = byte
-            at += 1
-            continue
-          }
-          entity.withUTF8Buffer { octets in
-            for octet in octets {
-              out[at] = octet
-              at += 1
-            }
-          }
+    var out = try SecureWriter(capacity: text.byteCount * 5)
+    for at in text.byteOffsets {
+      let entity: String? =
+        switch text[at] {
+        case UInt8(ascii: "&"): "&amp;"
+        case UInt8(ascii: "<"): "&lt;"
+        case UInt8(ascii: ">"): "&gt;"
+        case 0x09: "&#9;"
+        case 0x0a: "&#10;"
+        default: nil
         }
-        return at
+      if let entity {
+        for octet in entity.utf8 { out.append(octet) }
+      } else {
+        out.append(text[at])
       }
     }
-    return try out.prefix(count)
+    return try out.finish()
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
+import LatchkeySodium
 
 /// `latchkey import gnome-keyring`
 struct ImportGNOMEKeyringCommand: ParsableCommand {
@@ -51,7 +52,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
     guard let folder = files.folders.last(where: { $0.names.contains("default") }),
       let file = try? ForeignFile("\(folder.path)/default"), file.bytes.count <= 4096
     else { return nil }
-    let text = file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let text = file.bytes.bytes.text
     return text.split(separator: "\n").first.map(String.init)
   }
 }

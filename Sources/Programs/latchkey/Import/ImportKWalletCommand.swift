@@ -71,7 +71,7 @@ struct ImportKWalletCommand: ParsableCommand {
     let folders = (machine.isEmpty ? "/etc/xdg" : machine).split(separator: ":").map(String.init)
     for folder in [ForeignFiles.settingsFolder] + folders {
       guard let file = try? ForeignFile("\(folder)/kwalletrc", limit: 64 << 10) else { continue }
-      let text = SettingsText(file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+      let text = SettingsText(file.bytes.bytes.text)
       // KDE marks a setting that the administrator fixed.
       for section in ["Wallet", "Wallet][$i"] {
         for key in ["Default Wallet", "Default Wallet[$i]"] {
@@ -195,7 +195,7 @@ struct ImportKWalletCommand: ParsableCommand {
     }
     let path = stem + notesEnding
     guard let file = try? ForeignFile(path) else { return access(path, F_OK) == 0 ? nil : [:] }
-    let text = file.bytes.bytes.withUnsafeBytes { Array($0) }
+    let text = file.bytes.bytes.octets
     guard let notes = try? JSONValue(parsing: text).decoded(as: [String: Note].self) else { return nil }
     return notes.compactMapValues { note in
       guard case .entry(let entry) = note else { return nil }

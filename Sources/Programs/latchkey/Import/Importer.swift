@@ -5,6 +5,7 @@ import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySecretClient
+import LatchkeySodium
 import LatchkeySystemd
 
 /// Stores items that were read elsewhere, one by one, and reports the outcome of each. Every item is stored as by any other
@@ -462,11 +463,6 @@ struct Importer {
 extension Secret {
   /// Whether the other has the same bytes.
   func isEqual(to other: Secret) -> Bool {
-    guard count == other.count else { return false }
-    return withBytes { own in
-      other.withBytes { theirs in
-        own.withUnsafeBytes { own in theirs.withUnsafeBytes { own.elementsEqual($0) } }
-      }
-    }
+    withBytes { own in other.withBytes { Sodium.equal(own, $0) } }
   }
 }

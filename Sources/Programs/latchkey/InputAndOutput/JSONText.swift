@@ -40,47 +40,36 @@ enum JSONText {
   /// Valid UTF-8 as a string of JSON.
   private static func quoted(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
     // The greatest size of each byte, and the quotes.
-    let size = text.withUnsafeBytes { text in
-      text.reduce(2) { size, byte in
-        switch byte {
-        case 0..<0x20, 0x7f, 0xc2: size + 6
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"): size + 2
-        default: size + 1
-        }
+    let size = text.byteOffsets.reduce(2) { size, at in
+      switch text[at] {
+      case 0..<0x20, 0x7f, 0xc2: size + 6
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): size + 2
+      default: size + 1
       }
     }
-    var out = try SecureBytes(count: size)
-    let count = out.withUnsafeMutableBytes { out in
-      var count = 0
-      func put(_ byte: UInt8) {
-        out[count] = byte
-        count += 1
+    var out = try SecureWriter(capacity: size)
+    out.append(UInt8(ascii: "\""))
+    var at = 0
+    while at < text.byteCount {
+      switch text[at] {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+        out.append(UInt8(ascii: "\\"))
+        out.append(text[at])
+      case 0..<0x20, 0x7f: escape(text[at], to: &out)
+      case 0xc2 where text[at + 1] < 0xa0:
+        // U+0080 to U+009F.
+        at += 1
+        escape(text[at], to: &out)
+      default: out.append(text[at])
       }
-      func escape(_ value: UInt8) {
-        for byte in "\\u00".utf8 { put(byte) }
-        for half in [value >> 4, value & 15] { put(half < 10 ? 0x30 + half : 0x57 + half) }
-      }
-      put(UInt8(ascii: "\""))
-      text.withUnsafeBytes { text in
-        var at = 0
-        while at < text.count {
-          switch text[at] {
-          case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-            put(UInt8(ascii: "\\"))
-            put(text[at])
-          case 0..<0x20, 0x7f: escape(text[at])
-          case 0xc2 where text[at + 1] < 0xa0:
-            // U+0080 to U+009F.
-            at += 1
-            escape(text[at])
-          default: put(text[at])
-          }
-          at += 1
-        }
-      }
-      put(UInt8(ascii: "\""))
-      return count
+      at += 1
     }
-    return try out.prefix(count)
+    out.append(UInt8(ascii: "\""))
+    return try out.finish()
+  }
+
+  private static func escape(_ value: UInt8, to out: inout SecureWriter) {
+    for byte in "\\u00".utf8 { out.append(byte) }
+    for half in [value >> 4, value & 15] { out.append(half < 10 ? 0x30 + half : 0x57 + half) }
   }
 }

@@ -52,7 +52,7 @@ struct CommandEnvironment: ~Copyable {
     var text = try SecureBytes(count: name.count + secret.count + 1)
     text.write(name.span.bytes, at: 0)
     secret.withBytes { text.write($0, at: name.count) }
-    guard text.bytes.withUnsafeBytes({ !$0.dropLast().contains(0) }) else {
+    guard !text.bytes.extracting(droppingLast: 1).contains(0) else {
       throw Failure.declined(
         translated("the secret for \(request.variable) has a zero byte, which no variable can have. Use --file."))
     }

@@ -174,7 +174,7 @@ final class Pinentry: Prompter {
 
   /// Whether the answer has a Ctrl-C. Ctrl-C sends no signal here, so pinentry takes it for a letter.
   private static func isInterrupted(_ answer: borrowing SecureBytes) -> Bool {
-    answer.bytes.withUnsafeBytes { $0.contains(TerminalEcho.interruptKey) }
+    answer.bytes.contains(TerminalEcho.interruptKey)
   }
 
   private static var locale: String {
@@ -191,6 +191,6 @@ final class Pinentry: Prompter {
 
   private static func isFlavor(_ name: String, _ process: PinentryProcess) -> Bool {
     guard process.run("GETINFO flavor"), let flavor = process.takeData() else { return false }
-    return flavor.bytes.withUnsafeBytes { $0.starts(with: name.utf8) }
+    return flavor.bytes.starts(with: name.utf8)
   }
 }

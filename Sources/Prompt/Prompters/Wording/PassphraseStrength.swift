@@ -10,17 +10,17 @@ enum PassphraseStrength {
 
   /// The strength of a passphrase, from 0 to 100.
   static func percent(_ passphrase: borrowing SecureBytes) -> Int {
-    let bits = passphrase.bytes.withUnsafeBytes { bytes in letters(bytes) * log2(alphabet(bytes)) }
+    let bits = letters(passphrase.bytes) * log2(alphabet(passphrase.bytes))
     return min(100, Int(bits / enough * 100))
   }
 
   /// The number of letters that do not follow from the letter before. In a run such as "aaaa", "1234" or "dcba", the first letter
   /// counts fully and each other one a quarter.
-  private static func letters(_ bytes: UnsafeRawBufferPointer) -> Double {
+  private static func letters(_ bytes: RawSpan) -> Double {
     var letters = 0.0
     var step: Int?
-    for (index, byte) in bytes.enumerated() {
-      let before = index > 0 ? Int(byte) - Int(bytes[index - 1]) : nil
+    for index in bytes.byteOffsets {
+      let before = index > 0 ? Int(bytes[index]) - Int(bytes[index - 1]) : nil
       letters += before.map { abs($0) <= 1 && (step == nil || step == $0) } ?? false ? 0.25 : 1
       step = before
     }
@@ -28,10 +28,10 @@ enum PassphraseStrength {
   }
 
   /// The size of the alphabet that a passphrase uses: the sum over its kinds of letters.
-  private static func alphabet(_ bytes: UnsafeRawBufferPointer) -> Double {
+  private static func alphabet(_ bytes: RawSpan) -> Double {
     var sizes = (small: 0, capital: 0, digit: 0, sign: 0, other: 0)
-    for byte in bytes {
-      switch byte {
+    for index in bytes.byteOffsets {
+      switch bytes[index] {
       case UInt8(ascii: "a")...UInt8(ascii: "z"): sizes.small = 26
       case UInt8(ascii: "A")...UInt8(ascii: "Z"): sizes.capital = 26
       case UInt8(ascii: "0")...UInt8(ascii: "9"): sizes.digit = 10

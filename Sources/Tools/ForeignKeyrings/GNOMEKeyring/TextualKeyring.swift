@@ -10,15 +10,13 @@ enum TextualKeyring {
   private static let start: [UInt8] = Array("[keyring]".utf8)
 
   static func isOne(_ bytes: borrowing SecureBytes) -> Bool {
-    bytes.bytes.withUnsafeBytes { all in
-      // A comment may stand above the first group.
-      var rest = all[...]
-      while let first = rest.first, first == UInt8(ascii: "#") || first == UInt8(ascii: "\n") {
-        guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return false }
-        rest = rest[(end + 1)...]
-      }
-      return rest.starts(with: start)
+    // A comment may stand above the first group.
+    var at = 0
+    while at < bytes.count, bytes[at] == UInt8(ascii: "#") || bytes[at] == UInt8(ascii: "\n") {
+      guard let end = bytes.index(of: UInt8(ascii: "\n"), in: at..<bytes.count) else { return false }
+      at = end + 1
     }
+    return bytes.bytes.extracting(droppingFirst: at).starts(with: start)
   }
 
   static func read(_ bytes: borrowing SecureBytes, name: String) throws(ForeignFileError) -> ForeignCollection {

@@ -146,35 +146,35 @@ extension SecureBytes {
   borrowing func lineEnd(from start: Int) -> Int { index(of: UInt8(ascii: "\n"), in: start..<count) ?? count }
 
   borrowing func index(of octet: UInt8, in range: Range<Int>) -> Int? {
-    bytes.withUnsafeBytes { $0[range].firstIndex(of: octet) }
+    bytes.firstIndex(of: octet, in: range)
   }
 
   /// Text that was written with escapes and is not secret. Bytes that are not UTF-8 are replaced.
   borrowing func unescaped(_ range: Range<Int>) -> String {
-    bytes.withUnsafeBytes { all in
-      var text: [UInt8] = []
-      var rest = all[range]
-      // A person wrote spaces behind the equals sign; spaces of a value are escaped.
-      while rest.first == UInt8(ascii: " ") { rest.removeFirst() }
-      while let octet = rest.popFirst() {
-        guard octet == UInt8(ascii: "\\"), let escaped = rest.first else {
-          text.append(octet)
-          continue
-        }
-        switch escaped {
-        case UInt8(ascii: "s"): text.append(UInt8(ascii: " "))
-        case UInt8(ascii: "n"): text.append(UInt8(ascii: "\n"))
-        case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
-        case UInt8(ascii: "r"): text.append(UInt8(ascii: "\r"))
-        case UInt8(ascii: "\\"): text.append(UInt8(ascii: "\\"))
-        default:
-          text.append(octet)
-          continue
-        }
-        rest.removeFirst()
+    var text: [UInt8] = []
+    var rest = range
+    // A person wrote spaces behind the equals sign; spaces of a value are escaped.
+    while let place = rest.first, octet(place) == UInt8(ascii: " ") { rest = place + 1..<range.upperBound }
+    while let place = rest.first {
+      let octet = octet(place)
+      rest = place + 1..<range.upperBound
+      guard octet == UInt8(ascii: "\\"), let escaped = rest.first else {
+        text.append(octet)
+        continue
       }
-      return String(decoding: text, as: UTF8.self)
+      switch self.octet(escaped) {
+      case UInt8(ascii: "s"): text.append(UInt8(ascii: " "))
+      case UInt8(ascii: "n"): text.append(UInt8(ascii: "\n"))
+      case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
+      case UInt8(ascii: "r"): text.append(UInt8(ascii: "\r"))
+      case UInt8(ascii: "\\"): text.append(UInt8(ascii: "\\"))
+      default:
+        text.append(octet)
+        continue
+      }
+      rest = escaped + 1..<range.upperBound
     }
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// The bytes of a secret in hexadecimal.
@@ -190,13 +190,9 @@ extension SecureBytes {
     guard range.count.isMultiple(of: 2) else { throw .damaged }
     do {
       var decoded = try SecureBytes(count: range.count / 2)
-      try bytes.withUnsafeBytes { all in
-        try decoded.withUnsafeMutableBytes { out in
-          for index in out.indices {
-            let place = range.lowerBound + 2 * index
-            out[index] = try digit(all[place]) << 4 | digit(all[place + 1])
-          }
-        }
+      for index in 0..<decoded.count {
+        let place = range.lowerBound + 2 * index
+        decoded[index] = try digit(octet(place)) << 4 | digit(octet(place + 1))
       }
       return decoded
     } catch let error as ForeignFileError { throw error } catch { throw .noMemory }

@@ -157,8 +157,13 @@ public enum WalletContent {
     }
     guard reader.remaining == 0 else { throw .damaged }
     // The sort uses places, because a key can be a secret. With the high byte first, bytes have the order of the text's units.
-    bytes.bytes.withUnsafeBytes { all in
-      found.sort { all[$0.keyRange].lexicographicallyPrecedes(all[$1.keyRange]) }
+    let all = bytes.bytes
+    found.sort { one, other in
+      let places = zip(one.keyRange, other.keyRange)
+      guard let (place, its) = places.first(where: { all[$0] != all[$1] }) else {
+        return one.keyRange.count < other.keyRange.count
+      }
+      return all[place] < all[its]
     }
     return found
   }

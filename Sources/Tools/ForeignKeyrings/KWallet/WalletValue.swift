@@ -23,9 +23,7 @@ public enum WalletValue {
     let pairs = try writer.finish()
     var head = try SecretWriter(capacity: pairs.count + 4)
     head.append(number: count)
-    pairs.bytes.withUnsafeBytes { bytes in
-      for octet in bytes { head.append(octet: octet) }
-    }
+    for place in 0..<pairs.count { head.append(octet: pairs[place]) }
     return try head.finish()
   }
 
@@ -59,27 +57,19 @@ extension SecretWriter {
 
   /// A text in UTF-8 as UTF-16, the high byte first, behind its size in bytes.
   mutating func append(wide text: borrowing SecureBytes) {
-    text.bytes.withUnsafeBytes { bytes in
-      var size: UInt32 = 0
-      Self.units(bytes) { _ in size += 2 }
-      append(number: size)
-      Self.units(bytes) { unit in
-        append(octet: UInt8(truncatingIfNeeded: unit >> 8))
-        append(octet: UInt8(truncatingIfNeeded: unit))
-      }
+    var size: UInt32 = 0
+    Self.units(text) { _ in size += 2 }
+    append(number: size)
+    Self.units(text) { unit in
+      append(octet: UInt8(truncatingIfNeeded: unit >> 8))
+      append(octet: UInt8(truncatingIfNeeded: unit))
     }
   }
 
   /// Hands on one unit of UTF-16 after the other. Bytes that are not UTF-8 become U+FFFD.
-  private static func units(_ bytes: UnsafeRawBufferPointer, _ body: (UInt16) -> Void) {
-    var decoder = UTF8()
-    var rest = bytes.makeIterator()
-    while true {
-      switch decoder.decode(&rest) {
-      case .emptyInput: return
-      case .error: body(0xfffd)
-      case .scalarValue(let scalar): for unit in scalar.utf16 { body(unit) }
-      }
+  private static func units(_ text: borrowing SecureBytes, _ body: (UInt16) -> Void) {
+    text.bytes.scalars { scalar in
+      for unit in (scalar ?? "\u{FFFD}").utf16 { body(unit) }
     }
   }
 }

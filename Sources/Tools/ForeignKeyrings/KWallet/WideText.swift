@@ -50,8 +50,7 @@ struct SecretWriter: ~Copyable {
 
   mutating func append(octet: UInt8) {
     guard count < bytes.count else { return }
-    let place = count
-    bytes.withUnsafeMutableBytes { $0[place] = octet }
+    bytes[count] = octet
     count += 1
   }
 

@@ -44,7 +44,7 @@ struct KeePassEntry {
   func text(_ field: Standard, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     guard let range = self.field(field.rawValue)?.value else { return "" }
     let value = try MarkupReader.secret(bytes, range)
-    return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return value.bytes.text
   }
 
   /// The path by which keepassxc-cli finds the entry: its groups, and its title in its written form.

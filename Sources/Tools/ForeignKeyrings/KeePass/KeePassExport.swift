@@ -132,7 +132,7 @@ public struct KeePassExport {
     }
     func plain() throws(ForeignFileError) -> String {
       let value = try MarkupReader.secret(bytes, text)
-      return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      return value.bytes.text
     }
     switch (parent, name) {
     case ("Meta", "RecycleBinUUID"): binID = try plain()
@@ -196,7 +196,7 @@ public struct KeePassExport {
       guard let one = entry.field(field.rawValue) else { return "" }
       do throws(KeePassReferences.Refusal) {
         let value = try references.value(one, of: number, as: .attribute, bytes)
-        return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+        return value.bytes.text
       } catch {
         refused.append((field.rawValue, try Reason(error)))
         return isKept ? try entry.text(field, bytes) : ""

@@ -23,7 +23,7 @@ public enum KeePassHeader {
   ///
   /// - Throws: ``ForeignFileError/tooCostly``, or ``ForeignFileError/damaged`` if the header cannot be followed.
   public static func check(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
-    guard bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else { return }
+    guard bytes.bytes.starts(with: magic) else { return }
     var reader = SecretReader(0..<bytes.count)
     _ = try reader.range(magic.count)
     // The minor version.

@@ -202,7 +202,7 @@ enum KeePassOneTimePassword {
   /// A setting, which is not secret.
   private static func word(_ value: Secret) -> String? {
     guard value.count <= 64 else { return nil }
-    return value.withBytes { bytes in bytes.withUnsafeBytes { String(validating: $0, as: UTF8.self) } }
+    return value.withBytes { $0.validText }
   }
 
   private static func number(_ value: Secret, _ range: ClosedRange<UInt64>) -> UInt64? {

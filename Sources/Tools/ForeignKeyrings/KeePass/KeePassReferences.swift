@@ -263,9 +263,7 @@ struct KeePassReferences {
 extension SecureBytes {
   /// Whether a part has these bytes.
   fileprivate borrowing func equals(_ other: borrowing SecureBytes, _ range: Range<Int>) -> Bool {
-    guard count == range.count else { return false }
-    let part = other.bytes.extracting(range)
-    return bytes.withUnsafeBytes { own in part.withUnsafeBytes { own.elementsEqual($0) } }
+    Sodium.equal(bytes, other.bytes.extracting(range))
   }
 
   /// Whether a part, in capitals, is this word.
@@ -276,8 +274,8 @@ extension SecureBytes {
   /// Whether a part, in capitals, begins with this word.
   fileprivate borrowing func begins(_ word: String, _ range: Range<Int>) -> Bool {
     guard range.count >= word.utf8.count else { return false }
-    return bytes.withUnsafeBytes { all in
-      zip(word.utf8, all[range]).allSatisfy { $0 == $1 || (0x61...0x7a).contains($1) && $0 == $1 & 0xdf }
+    return zip(word.utf8, range).allSatisfy { letter, place in
+      letter == self[place] || (0x61...0x7a).contains(self[place]) && letter == self[place] & 0xdf
     }
   }
 }

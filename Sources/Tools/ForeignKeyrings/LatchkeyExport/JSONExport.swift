@@ -20,7 +20,7 @@ public struct JSONExport {
 
   /// Reads the whole file. Names that this version does not know are skipped.
   public init(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
-    guard Secret.isText(bytes.bytes) else { throw .notText }
+    guard bytes.bytes.isText else { throw .notText }
     var seen: Set<String> = []
     do throws(ForeignFileError) { try reader.begin("{", bytes) } catch { throw .unknownFormat }
     while let name = try reader.nextName(bytes) {

@@ -93,9 +93,8 @@ struct JSONReader {
   /// A string that is not secret. A NUL in it is an error, because texts of items cannot hold one.
   mutating func plain(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     let value = try Self.secret(try text(bytes), bytes)
-    let isText = value.bytes.withUnsafeBytes { !$0.contains(0) }
-    guard isText else { throw .damaged }
-    return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    guard !value.bytes.contains(0) else { throw .damaged }
+    return value.bytes.text
   }
 
   /// A whole number that is not negative.

@@ -65,7 +65,7 @@ struct CSVTable {
   init(_ bytes: borrowing SecureBytes, quoting: Quoting = .doubled) throws(ForeignFileError) {
     let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
     // Spreadsheets put a mark before UTF-8.
-    var at = bytes.bytes.withUnsafeBytes { $0.starts(with: [0xef, 0xbb, 0xbf]) } ? 3 : 0
+    var at = bytes.bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
     var line = 1
     var row = Row(line: line)
     while at < bytes.count {
@@ -159,26 +159,21 @@ extension CSVTable.Field {
     guard let escape else { return try bytes.part(range) }
     let part = try bytes.part(range)
     do {
-      var out = try SecureBytes(count: part.count)
-      let count = part.bytes.withUnsafeBytes { part in
-        out.withUnsafeMutableBytes { out in
-          var (count, at) = (0, 0)
-          while at < part.count {
-            // The character after an escape stands for itself.
-            if part[at] == escape { at += 1 }
-            out[count] = part[at]
-            (count, at) = (count + 1, at + 1)
-          }
-          return count
-        }
+      var out = try SecureWriter(capacity: part.count)
+      var at = 0
+      while at < part.count {
+        // The character after an escape stands for itself.
+        if part[at] == escape { at += 1 }
+        out.append(part[at])
+        at += 1
       }
-      return try out.prefix(count)
+      return try out.finish()
     } catch { throw .noMemory }
   }
 
   /// The field as text that is not secret; bytes that are not UTF-8 are replaced.
   func text(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     let value = try secret(bytes)
-    return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return value.bytes.text
   }
 }

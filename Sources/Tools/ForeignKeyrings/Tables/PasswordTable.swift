@@ -103,7 +103,7 @@ public enum PasswordTable {
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {
-    guard Secret.isText(bytes.bytes) else { throw .notText }
+    guard bytes.bytes.isText else { throw .notText }
     var table = try CSVTable(bytes)
     var contents = Contents()
     if let first = table.rows.first { contents.dialect = TableDialect(try names(first, bytes)) }

@@ -63,6 +63,7 @@ enum TableEntities {
   private static let all = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#39;"].map { Array($0.utf8) }
 
   private static func begins(_ bytes: borrowing SecureBytes, _ range: Range<Int>) -> Bool {
-    bytes.bytes.withUnsafeBytes { buffer in all.contains { buffer[range].starts(with: $0) } }
+    let part = bytes.bytes.extracting(range)
+    return all.contains { part.starts(with: $0) }
   }
 }

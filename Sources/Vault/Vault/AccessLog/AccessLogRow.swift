@@ -59,7 +59,7 @@ struct AccessLogSeal {
     guard
       let plain = try? AEAD.open(row.entry.span.bytes, key: key.key, associated: associated(row.id, row.created))
     else { return nil }
-    return AccessLogSeal.read(plain.bytes.withUnsafeBytes { Array($0) })
+    return AccessLogSeal.read(plain.bytes.octets)
   }
 
   /// Reads the sealed bytes; nil for anything else.

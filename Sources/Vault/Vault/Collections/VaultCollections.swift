@@ -79,7 +79,7 @@ public final class VaultCollections {
     let plain = try VaultError.sodium(.vault(.collectionLabel)) { () throws(SodiumError) in
       try AEAD.open(row.label.span.bytes, key: key, associated: Self.labelAssociated(vault, row.uuid))
     }
-    return CollectionTitle(decoding: plain.bytes.withUnsafeBytes { Array($0) })
+    return CollectionTitle(decoding: plain.bytes.octets)
   }
 
   /// Creates a collection and has `alias` name it, both or nothing. The session must be unlocked.

@@ -23,7 +23,7 @@ struct ServiceMark: Equatable {
 
   private static func tag(_ machine: [UInt8]?) -> [UInt8] {
     guard let machine else { return [UInt8](repeating: 0, count: 16) }
-    return machine.withUnsafeBytes { Sodium.checksum(RawSpan(_unsafeBytes: $0), length: 16) }
+    return Sodium.checksum(machine.span.bytes, length: 16)
   }
 
   /// The mark in the vault's folder; nil if there is no mark.

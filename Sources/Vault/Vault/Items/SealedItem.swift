@@ -42,7 +42,7 @@ struct SealedItem {
       try AEAD.open(row.metadata.span.bytes, key: metadataKey.key, associated: metadataAssociated)
     }
     let opened: OpenedMetadata
-    do { opened = try ItemMetadata.decode(plain.bytes.withUnsafeBytes { Array($0) }) } catch {
+    do { opened = try ItemMetadata.decode(plain.bytes.octets) } catch {
       throw .damaged(.of(.database, .vault(.labelUnreadable)))
     }
     if let index, try index.column(for: opened.metadata.attributes) != row.tokens {

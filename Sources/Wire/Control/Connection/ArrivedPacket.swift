@@ -30,7 +30,7 @@ package struct ArrivedPacket: ~Copyable {
   package borrowing func message<Message: ControlMessage>(_: Message.Type = Message.self) -> Message? {
     guard operation == Message.operation, size <= Message.sizeLimit else { return nil }
     let fields = memory.bytes.extracting(ControlPacket.headSize..<size)
-    var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+    var input = ByteReader(fields.octets)
     guard let message = Message(decoding: &input), input.remaining == 0 else { return nil }
     return message
   }

@@ -35,7 +35,7 @@ public struct OneTimeKey: ~Copyable {
   /// The packet in the form that crosses the socket: version and operation, and after them the whole packet, encrypted. The
   /// encrypted part has version and operation too, so that nobody can pass a packet off as a packet of another operation.
   static func seal(_ packet: borrowing SecureBytes, to publicKey: [UInt8]) throws(SodiumError) -> [UInt8] {
-    let head = packet.bytes.extracting(first: ControlPacket.headSize).withUnsafeBytes { Array($0) }
+    let head = packet.bytes.extracting(first: ControlPacket.headSize).octets
     return head + (try SealedBox.seal(packet.bytes, to: publicKey))
   }
 }

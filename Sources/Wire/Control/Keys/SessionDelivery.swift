@@ -37,7 +37,7 @@ public struct SessionDelivery: KeyMessage, ~Copyable {
 
   package init?(decoding packet: RawSpan) {
     guard packet.byteCount == SessionDelivery.size else { return nil }
-    var head = ByteReader(packet.extracting(first: SessionDelivery.headSize).withUnsafeBytes { Array($0) })
+    var head = ByteReader(packet.extracting(first: SessionDelivery.headSize).octets)
     guard let vault = try? head.take(16), let epoch = try? head.number(UInt32.self),
       let key = try? Key(copying: packet.extracting(droppingFirst: SessionDelivery.headSize))
     else { return nil }

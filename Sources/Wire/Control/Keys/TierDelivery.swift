@@ -74,7 +74,7 @@ public struct TierDelivery: ~Copyable {
     guard packet.byteCount >= TierDelivery.size, formerCount < Keybag.epochLimit,
       packet.byteCount == TierDelivery.size + formerCount * TierDelivery.formerSize
     else { return nil }
-    var head = ByteReader(packet.extracting(first: TierDelivery.headSize).withUnsafeBytes { Array($0) })
+    var head = ByteReader(packet.extracting(first: TierDelivery.headSize).octets)
     let keys = packet.extracting(droppingFirst: TierDelivery.headSize)
     guard let vault = try? head.take(16), let generation = try? head.number(UInt64.self),
       let flags = try? head.number(UInt8.self)

@@ -11,9 +11,7 @@ public final class GivenPassphrase {
 
   /// A copy of `source`; nil for bytes that nobody could type: none, too many, or bytes with a NUL.
   init?(copying source: RawSpan) throws(SodiumError) {
-    guard (1...GivenPassphrase.limit).contains(source.byteCount), !source.withUnsafeBytes({ $0.contains(0) }) else {
-      return nil
-    }
+    guard (1...GivenPassphrase.limit).contains(source.byteCount), !source.contains(0) else { return nil }
     bytes = try SecureBytes(copying: source)
   }
 

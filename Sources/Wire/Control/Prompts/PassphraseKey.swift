@@ -34,7 +34,7 @@ public struct PassphraseKey: KeyMessage, ~Copyable {
 
   package init?(decoding packet: RawSpan) {
     guard packet.byteCount == PassphraseKey.size else { return nil }
-    var head = ByteReader(packet.extracting(first: PassphraseKey.headSize).withUnsafeBytes { Array($0) })
+    var head = ByteReader(packet.extracting(first: PassphraseKey.headSize).octets)
     guard let prompt = try? head.number(UInt64.self),
       let key = try? Key(copying: packet.extracting(droppingFirst: PassphraseKey.headSize))
     else { return nil }
