@@ -50,9 +50,8 @@ struct FolderTests {
       try folder.write("keys", bytes.span.bytes, replacing: true)
       let again = try folder.read("keys", limit: 200_000)
       #expect(again == bytes)
-      let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 200_001, alignment: 1)
-      defer { memory.deallocate() }
-      let count = try folder.read("keys", into: memory)
+      var memory = [UInt8](repeating: 0, count: 200_001)
+      let count = try folder.read("keys", into: &memory)
       #expect(Array(memory.prefix(count)) == bytes)
     }
     #expect(try scratch.names() == ["keys"])
@@ -70,10 +69,9 @@ struct FolderTests {
     #expect(seen == [1, 2, 3, 4, 5])
     #expect(failure { () throws(PosixError) in _ = try folder.read("file", limit: 4) } == EFBIG)
     #expect(failure { () throws(PosixError) in _ = try folder.read("file", limit: 0) } == EFBIG)
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
-    defer { memory.deallocate() }
-    let count = try folder.read("file", into: memory)
-    #expect(count == 3 && Array(memory) == [1, 2, 3])
+    var memory: [UInt8] = [0, 0, 0]
+    let count = try folder.read("file", into: &memory)
+    #expect(count == 3 && memory == [1, 2, 3])
   }
 
   @Test("Links are not followed, and a file that is not regular is refused at once")

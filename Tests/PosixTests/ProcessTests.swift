@@ -99,10 +99,9 @@ struct FileDescriptorTests {
       try writing.writeAll([UInt8](1...5).span.bytes)
       number = writing.release()
     }
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 5, alignment: 1)
-    defer { memory.deallocate() }
-    let count = try reading.read(into: memory)
-    #expect(count == 5 && Array(memory) == [1, 2, 3, 4, 5])
+    var memory = [UInt8](repeating: 0, count: 5)
+    let count = try reading.read(into: &memory)
+    #expect(count == 5 && memory == [1, 2, 3, 4, 5])
     do {
       let writing = FileDescriptor(owning: number)
       try writing.writeAll([UInt8(6)].span.bytes)

@@ -58,9 +58,7 @@ struct HistoryOddFilesTests {
     #expect(truncate(path, 1 << 42) == 0)
     vault.keepWholeHistory()
     var beginning = [UInt8](repeating: 1, count: 6)
-    _ = try beginning.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    _ = try file.read(into: &beginning)
     #expect(beginning == [0, 0, 0, 0, 0, 0])
   }
 

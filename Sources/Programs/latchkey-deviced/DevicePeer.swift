@@ -100,7 +100,7 @@ final class DevicePeer {
     var cost = Duration.zero
     do {
       var packet = try SecureBytes(count: DevicePacket.sizeLimit)
-      let size = try packet.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }
+      let size = try socket.receive(into: packet.mutableBytes)
       guard let size else {
         source?.resume()
         return .zero

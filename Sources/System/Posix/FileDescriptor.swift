@@ -43,9 +43,7 @@ public struct FileDescriptor: ~Copyable {
     var bytes = [UInt8](repeating: 0, count: min(limit, FileDescriptor.firstRead) + 1)
     var filled = 0
     while true {
-      filled += try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-        try read(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...]))
-      }
+      filled += try read(into: &bytes, at: filled)
       guard filled <= limit else { throw PosixError("read", code: EFBIG) }
       if filled < bytes.count { break }
       bytes += [UInt8](repeating: 0, count: min(limit + 1, 4 * filled) - filled)
@@ -59,7 +57,20 @@ public struct FileDescriptor: ~Copyable {
   /// Fills the caller's memory from the present position.
   ///
   /// - Returns: how many bytes there were, at most the buffer's size.
-  public borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
+  public borrowing func read(into memory: consuming MutableRawSpan) throws(PosixError) -> Int {
+    try memory.withUnsafeMutableBytes { buffer throws(PosixError) in try fill(buffer) }
+  }
+
+  /// Fills the caller's array from an offset on. Not for secrets.
+  ///
+  /// - Returns: how many bytes there were.
+  public borrowing func read(into bytes: inout [UInt8], at offset: Int = 0) throws(PosixError) -> Int {
+    try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try fill(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[offset...]))
+    }
+  }
+
+  private borrowing func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
     var filled = 0
     while filled < buffer.count {
       let number = self.number

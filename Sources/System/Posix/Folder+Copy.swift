@@ -11,9 +11,7 @@ extension Folder {
       name, at: number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     var piece = [UInt8](repeating: 0, count: 1 << 18)
     while true {
-      let count = try piece.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-        try source.read(into: UnsafeMutableRawBufferPointer(buffer))
-      }
+      let count = try source.read(into: &piece)
       if count == 0 { return }
       try target.writeAll(piece.span.bytes.extracting(0..<count))
     }
@@ -111,17 +109,9 @@ extension Folder {
     guard try first.status().st_size == second.status().st_size else { return false }
     var pieces = ([UInt8](repeating: 0, count: 1 << 18), [UInt8](repeating: 0, count: 1 << 18))
     while true {
-      let count = try first.fill(&pieces.0)
-      guard try second.fill(&pieces.1) == count, pieces.0[..<count] == pieces.1[..<count] else { return false }
+      let count = try first.read(into: &pieces.0)
+      guard try second.read(into: &pieces.1) == count, pieces.0[..<count] == pieces.1[..<count] else { return false }
       if count == 0 { return true }
-    }
-  }
-}
-
-extension FileDescriptor {
-  fileprivate borrowing func fill(_ bytes: inout [UInt8]) throws(PosixError) -> Int {
-    try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try read(into: UnsafeMutableRawBufferPointer(buffer))
     }
   }
 }

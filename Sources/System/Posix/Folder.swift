@@ -89,9 +89,17 @@ public struct Folder: ~Copyable {
   /// Reads the file `name` into the caller's memory, for a secret.
   ///
   /// - Returns: how many bytes the file had, at most the buffer's size.
-  public borrowing func read(_ name: String, into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
+  public borrowing func read(_ name: String, into memory: consuming MutableRawSpan) throws(PosixError) -> Int {
     let file = try openOwned(name)
-    return try file.read(into: buffer)
+    return try file.read(into: memory)
+  }
+
+  /// Reads the file `name` into the caller's array. Not for secrets.
+  ///
+  /// - Returns: how many bytes the file had, at most the array's size.
+  public borrowing func read(_ name: String, into bytes: inout [UInt8]) throws(PosixError) -> Int {
+    let file = try openOwned(name)
+    return try file.read(into: &bytes)
   }
 
   private borrowing func openOwned(_ name: String) throws(PosixError) -> FileDescriptor {

@@ -189,13 +189,23 @@ public struct LocalSocket: ~Copyable {
   ///
   /// - Returns: the packet's size; 0 if the other end is gone; nil if no packet waits.
   /// - Throws: ``PosixError`` with `EMSGSIZE` for a packet that is larger than the memory; it is lost.
-  public borrowing func receive(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int? {
-    let count = recv(descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC))
+  public borrowing func receive(into memory: consuming MutableRawSpan) throws(PosixError) -> Int? {
+    let size = memory.byteCount
+    return try received(SystemCall.receive(descriptor.number, into: memory, flags: Int32(MSG_TRUNC)), size)
+  }
+
+  /// Takes one packet that is not secret into the caller's array, in the same way.
+  public borrowing func receive(into bytes: inout [UInt8]) throws(PosixError) -> Int? {
+    let size = bytes.count
+    return try received(recv(descriptor.number, &bytes, size, Int32(MSG_TRUNC)), size)
+  }
+
+  private borrowing func received(_ count: Int, _ size: Int) throws(PosixError) -> Int? {
     if count < 0 {
       if errno == EAGAIN || errno == EINTR { return nil }
       throw PosixError("receive")
     }
-    guard count <= buffer.count else { throw PosixError("receive", code: EMSGSIZE) }
+    guard count <= size else { throw PosixError("receive", code: EMSGSIZE) }
     return count
   }
 

@@ -96,9 +96,7 @@ extension FileDescriptor {
   /// - Throws: ``PosixError`` with `EPIPE` if fewer bytes come.
   public borrowing func read(count: Int) throws(PosixError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
-    let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    let filled = try read(into: &bytes)
     guard filled == count else { throw PosixError("read", code: EPIPE) }
     return bytes
   }

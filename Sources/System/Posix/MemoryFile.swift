@@ -25,9 +25,9 @@ public struct MemoryFile: ~Copyable {
   /// Fills the caller's memory from the beginning.
   ///
   /// - Returns: how many bytes there were.
-  public borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
+  public borrowing func read(into memory: consuming MutableRawSpan) throws(PosixError) -> Int {
     _ = lseek(file.number, 0, SEEK_SET)
-    return try file.read(into: buffer)
+    return try file.read(into: memory)
   }
 
   deinit {

@@ -38,7 +38,7 @@ struct StateFile {
       var file = try SecureBytes(count: StateFile.limit)
       let size: Int
       do throws(PosixError) {
-        size = try file.withUnsafeMutableBytes { buffer throws(PosixError) in try folder.read(name, into: buffer) }
+        size = try folder.read(name, into: file.mutableBytes)
       } catch {
         if error.code == ENOENT { return nil }
         throw DeviceKeyError.unavailable(.stateUnreadable(file: name, .verbatim("\(error)")))

@@ -56,7 +56,7 @@ public final class FileDeviceKey: DeviceKey {
       key = try secret.derive(.deviceWrap, inputs)
       erasable = try other.duplicate()
       identity = try secret.tag(.deviceIdentity, inputs, length: 16)
-      head = bytes.extracting(first: start).withUnsafeBytes { Array($0) }
+      head = bytes.extracting(first: start).octets
       self.secret = try secret.duplicate()
     } catch let error as DeviceKeyError {
       throw error
@@ -98,7 +98,7 @@ public final class FileDeviceKey: DeviceKey {
 
   private static func load(from folder: borrowing Folder) throws -> SecureBytes {
     var content = try SecureBytes(count: size + 1)
-    let count = try content.withUnsafeMutableBytes { buffer throws(PosixError) in try folder.read(name, into: buffer) }
+    let count = try folder.read(name, into: content.mutableBytes)
     guard count == size else { throw DeviceKeyError.unavailable(.device(.fileTruncated)) }
     return content
   }

@@ -37,7 +37,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     self.limit = limit
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in try DevicePacket.identity() }
     let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
-    let bytes = answer.bytes.withUnsafeBytes { Array($0) }
+    let bytes = answer.bytes.octets
     guard bytes.count == 17, let code = bytes.last, let backend = DevicePacket.backend(code) else {
       throw ServiceDeviceKey.strange
     }
@@ -64,7 +64,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     }
     let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
     guard answer.count == DevicePacket.wrappedSize else { throw ServiceDeviceKey.strange }
-    return answer.bytes.withUnsafeBytes { Array($0) }
+    return answer.bytes.octets
   }
 
   /// Unwraps a share of ``wrap(_:_:context:)`` for this user on this device.
@@ -104,7 +104,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
       try DevicePacket.note(generations, of: vault, isBeginning: isBeginning)
     }
     let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: max(0, deadline - Process.now), limit)
-    var input = ByteReader(answer.bytes.withUnsafeBytes { Array($0) })
+    var input = ByteReader(answer.bytes.octets)
     guard let isKnown = try? input.number(UInt8.self), isKnown <= 1, let keybag = try? input.number(UInt64.self),
       let database = try? input.number(UInt64.self), input.remaining == 0
     else { throw ServiceDeviceKey.strange }
@@ -213,7 +213,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
       }
     case .otherDevice: throw .otherDevice
     case .unavailable, .refused:
-      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+      var input = ByteReader(fields.octets)
       throw .unavailable(Reason(decoding: &input) ?? .device(.unexplained))
     }
   }
@@ -224,7 +224,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   ) throws(PosixError) -> Int {
     try socket.send(packet.bytes)
     try socket.waitForPacket(until: deadline)
-    let size = try answer.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }
+    let size = try socket.receive(into: answer.mutableBytes)
     return size ?? 0
   }
 }

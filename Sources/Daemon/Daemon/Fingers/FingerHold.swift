@@ -217,7 +217,7 @@ final class FingerHold {
     do { packet = try SecureBytes(count: DevicePacket.sizeLimit) } catch { return end(.device(.noMemory)) }
     let size: Int?
     do throws(PosixError) {
-      size = try packet.withUnsafeMutableBytes { buffer throws(PosixError) in try link.socket.receive(into: buffer) }
+      size = try link.socket.receive(into: packet.mutableBytes)
     } catch {
       // The service dropped the connection unread, because there were too many.
       if case .handsOver(let handOver, let present?, let covered) = state, present === link,

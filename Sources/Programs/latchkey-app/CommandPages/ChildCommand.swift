@@ -71,7 +71,7 @@ final class ChildCommand {
       let child: ChildProcess
       if let input {
         let given = try FileDescriptor.pipeOfOnePage { end in
-          input.bytes.withUnsafeBytes { _ = write(end, $0.baseAddress, min($0.count, 4096)) }
+          _ = SystemCall.write(end, input.bytes.extracting(first: min(input.count, 4096)))
         }
         // The command's reads must block, as they do at a terminal.
         _ = fcntl(given.number, F_SETFL, 0)
@@ -150,9 +150,7 @@ final class HeldOutput: @unchecked Sendable {
   ///
   /// - Returns: whether more may follow.
   fileprivate func take(from pipe: Int32) -> Bool {
-    let found = bytes.withUnsafeMutableBytes { bytes in
-      bytes.baseAddress.map { Glibc.read(pipe, $0 + count, bytes.count - count) } ?? 0
-    }
+    let found = SystemCall.read(pipe, into: bytes.mutableBytes(from: count))
     if found < 0 { return errno == EINTR }
     count += found
     return found > 0
@@ -162,7 +160,7 @@ final class HeldOutput: @unchecked Sendable {
   func line() throws(SodiumError) -> SecureBytes { try Self.line(bytes, count) }
 
   private static func line(_ bytes: borrowing SecureBytes, _ count: Int) throws(SodiumError) -> SecureBytes {
-    let hasEnd = bytes.bytes.withUnsafeBytes { count > 0 && $0[count - 1] == UInt8(ascii: "\n") }
+    let hasEnd = count > 0 && bytes[count - 1] == UInt8(ascii: "\n")
     return try SecureBytes(copying: bytes.bytes.extracting(first: hasEnd ? count - 1 : count))
   }
 }

@@ -27,9 +27,7 @@ enum LoginPassword {
       var content = try? SecureBytes(count: LoginPassword.chunk)
     else { return }
     var place = Place.name(0)
-    while let count = try? content.withUnsafeMutableBytes({ memory throws(PosixError) in try file.read(into: memory) }),
-      count > 0
-    {
+    while let count = try? file.read(into: content.mutableBytes), count > 0 {
       for offset in 0..<count {
         let byte = content.bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
         switch place {

@@ -47,7 +47,7 @@ struct RequestMemory: ~Copyable {
     guard var bytes = try? SecureBytes(count: count) else { return nil }
     let number = file.number
     // The whole file is in memory, so the read is not interrupted and does not come in parts.
-    let got = bytes.withUnsafeMutableBytes { pread(number, $0.baseAddress, $0.count, off_t(offset)) }
+    let got = SystemCall.read(number, at: offset, into: bytes.mutableBytes)
     guard got == count else { return nil }
     return bytes
   }

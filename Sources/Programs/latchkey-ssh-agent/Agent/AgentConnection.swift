@@ -76,7 +76,8 @@ final class AgentConnection {
     while !hasEnded, !isWaiting, output.isEmpty, requests < Self.requestLimit {
       if header.count < 4 {
         var bytes = [UInt8](repeating: 0, count: 4 - header.count)
-        let count = bytes.withUnsafeMutableBytes { receive($0) }
+        var room = bytes.mutableSpan
+        let count = receive(into: room.mutableBytes)
         guard count > 0 else { return }
         header += bytes.prefix(count)
         guard header.count == 4 else { continue }
@@ -88,8 +89,7 @@ final class AgentConnection {
         filled = 0
       }
       guard var room = body.take() else { return end() }
-      let place = filled
-      let count = room.withUnsafeMutableBytes { receive(UnsafeMutableRawBufferPointer(rebasing: $0[place...])) }
+      let count = receive(into: room.mutableBytes(from: filled))
       if count > 0 { filled += count }
       guard filled == room.count else {
         if !hasEnded { body = consume room }
@@ -106,8 +106,8 @@ final class AgentConnection {
   }
 
   /// - Returns: how many bytes came; 0 if no byte waits, or if the client is gone, which ends the connection.
-  private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+  private func receive(into memory: consuming MutableRawSpan) -> Int {
+    let count = SystemCall.receive(socket.number, into: memory, flags: Int32(MSG_DONTWAIT))
     if count > 0 {
       lastUse = Process.now
       return count
@@ -122,7 +122,7 @@ final class AgentConnection {
   func answer(_ message: [UInt8]) {
     guard !hasEnded, isWaiting else { return }
     isWaiting = false
-    output = (withUnsafeBytes(of: UInt32(message.count).bigEndian) { Array($0) } + message)[...]
+    output = ([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: message.count >> $0) } + message)[...]
     write()
   }
 
@@ -131,9 +131,9 @@ final class AgentConnection {
 
   private func write() {
     while !output.isEmpty {
-      let count = output.withUnsafeBytes {
-        send(socket.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-      }
+      let rest = output
+      let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+      let count = SystemCall.send(socket.number, rest.span.bytes, flags: flags)
       if count < 0 {
         if errno == EINTR { continue }
         if errno == EAGAIN { return watch(.writable) }

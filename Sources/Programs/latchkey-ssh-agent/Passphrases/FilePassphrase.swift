@@ -44,7 +44,7 @@ struct FilePassphrase {
     defer { unsetenv(Self.variable) }
     do throws(PosixError) {
       let input = try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
-        let count = passphrase.withUnsafeBytes { Glibc.write(end, $0.baseAddress, $0.count) }
+        let count = SystemCall.write(end, passphrase)
         guard count == passphrase.byteCount else { throw PosixError("write") }
       }
       defer { input.erasePipe() }
@@ -65,7 +65,7 @@ struct FilePassphrase {
   static func handOver() -> Int32? {
     guard getenv(variable) != nil else { return nil }
     guard var bytes = try? SecureBytes(count: limit) else { return 1 }
-    let count = bytes.withUnsafeMutableBytes { read(STDIN_FILENO, $0.baseAddress, $0.count) }
+    let count = SystemCall.read(STDIN_FILENO, into: bytes.mutableBytes)
     guard count >= 0, let passphrase = try? bytes.prefix(count) else { return 1 }
     return put(passphrase.bytes) ? 0 : 1
   }

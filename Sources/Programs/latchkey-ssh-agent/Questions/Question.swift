@@ -67,7 +67,7 @@ final class Question {
 
   fileprivate func readAnswer(_ pipe: borrowing FileDescriptor) {
     guard var bytes = try? SecureBytes(count: Self.pinLimit + 1) else { return }
-    let count = bytes.withUnsafeMutableBytes { read(pipe.number, $0.baseAddress, $0.count) }
+    let count = SystemCall.read(pipe.number, into: bytes.mutableBytes)
     pipe.overwritePipe()
     guard (1...Self.pinLimit).contains(count) else { return }
     answer = try? bytes.prefix(count)

@@ -112,17 +112,17 @@ final class SecurityKeySigning {
   }
 
   private func write() {
-    guard var bytes = request.take(), let number = socket?.number else { return source = nil }
-    let (place, size) = (sent, bytes.count)
-    let count = bytes.withUnsafeMutableBytes {
-      send(
-        number, $0.baseAddress.map { UnsafeRawPointer($0 + place) }, size - place,
-        Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-    }
+    guard let bytes = request.take(), let number = socket?.number else { return source = nil }
+    let count = Self.send(bytes, from: sent, to: number)
     if count > 0 { sent += count }
     // If sending fails, the helper is gone, and its end will be reported.
-    guard count >= 0 || errno == EAGAIN || errno == EINTR, sent < size else { return source = nil }
+    guard count >= 0 || errno == EAGAIN || errno == EINTR, sent < bytes.count else { return source = nil }
     request = consume bytes
+  }
+
+  private static func send(_ bytes: borrowing SecureBytes, from place: Int, to socket: Int32) -> Int {
+    let rest = bytes.bytes.extracting(droppingFirst: place)
+    return SystemCall.send(socket, rest, flags: Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
   }
 
   /// Called when the helper has ended. Its answer is in the socket.
@@ -163,9 +163,7 @@ final class SecurityKeySigning {
     var bytes = [UInt8](repeating: 0, count: SecurityKeyHelper.answerLimit)
     var filled = 0
     while filled < bytes.count {
-      let count = bytes.withUnsafeMutableBytes {
-        recv(number, $0.baseAddress.map { $0 + filled }, $0.count - filled, Int32(MSG_DONTWAIT))
-      }
+      let count = SystemCall.receive(number, into: &bytes, at: filled, flags: Int32(MSG_DONTWAIT))
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
       filled += count

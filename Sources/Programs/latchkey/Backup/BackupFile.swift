@@ -49,9 +49,7 @@ final class BackupFile {
 
   private static func read(_ count: Int, from file: borrowing FileDescriptor) throws(PosixError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
-    let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    let filled = try file.read(into: &bytes)
     return Array(bytes.prefix(filled))
   }
 

@@ -50,7 +50,7 @@ struct ForeignFile: ~Copyable {
       guard status.st_mode & S_IFMT == S_IFREG else { throw PosixError("open", code: EINVAL) }
       guard status.st_size <= limit else { throw PosixError("read", code: EFBIG) }
       var bytes = try SecureBytes(count: Int(status.st_size))
-      let count = try bytes.withUnsafeMutableBytes { buffer throws(PosixError) in try file.read(into: buffer) }
+      let count = try file.read(into: bytes.mutableBytes)
       self.bytes = try bytes.prefix(count)
     } catch let error as PosixError {
       throw Failure.file(Self.sentence(about: path, error, limit))

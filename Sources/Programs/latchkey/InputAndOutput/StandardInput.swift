@@ -10,28 +10,15 @@ enum StandardInput {
   ///   - limit: how many bytes the input may have.
   ///   - tooLarge: the error for a longer input.
   static func read(limit: Int, orThrow tooLarge: @autoclosure () -> Failure) throws -> SecureBytes {
-    var bytes = try SecureBytes(count: 64 << 10)
-    var count = 0
-    while true {
-      let got = bytes.withUnsafeMutableBytes { all in
-        let rest = UnsafeMutableRawBufferPointer(rebasing: all[count...])
-        return Glibc.read(STDIN_FILENO, rest.baseAddress, rest.count)
-      }
+    var input = try GrowingSecret()
+    while !input.isFull || input.count <= limit {
+      let got = try input.read(from: STDIN_FILENO)
       if got == 0 { break }
-      if got < 0 {
-        guard StandardStream.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
-          throw Failure.declined(translated("the input could not be read: \(String(cString: strerror(errno)))."))
-        }
-        continue
+      guard got > 0 || StandardStream.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
+        throw Failure.declined(translated("the input could not be read: \(String(cString: strerror(errno)))."))
       }
-      count += got
-      if count < bytes.count { continue }
-      guard count <= limit else { break }
-      var larger = try SecureBytes(count: bytes.count * 2)
-      larger.write(bytes.bytes, at: 0)
-      bytes = larger
     }
-    guard count <= limit else { throw tooLarge() }
-    return try bytes.prefix(count)
+    guard input.count <= limit else { throw tooLarge() }
+    return try input.finish()
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyGettext
+import LatchkeyPosix
 
 /// Standard output and standard error. It serves bytes that never become a `String`, and text that must be visible at once, while
 /// `print` buffers.
@@ -13,10 +14,7 @@ enum StandardStream: Int32 {
   func write(_ bytes: RawSpan) throws {
     var written = 0
     while written < bytes.byteCount {
-      let count = bytes.withUnsafeBytes { all in
-        let rest = UnsafeRawBufferPointer(rebasing: all[written...])
-        return Glibc.write(rawValue, rest.baseAddress, rest.count)
-      }
+      let count = SystemCall.write(rawValue, bytes.extracting(droppingFirst: written))
       if count >= 0 {
         written += count
       } else if !Self.waits(for: rawValue, Int16(POLLOUT)) {

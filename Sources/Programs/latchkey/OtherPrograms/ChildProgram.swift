@@ -128,10 +128,7 @@ struct ChildProgram {
 
   /// Writes as much as there is room for, and closes the pipe behind the last byte.
   private func hand(_ bytes: borrowing SecureBytes, _ count: inout Int, to end: inout Int32) {
-    let (start, writing) = (count, end)
-    let written = bytes.bytes.withUnsafeBytes { bytes in
-      Glibc.write(writing, bytes.baseAddress.map { $0 + start }, bytes.count - start)
-    }
+    let written = SystemCall.write(end, bytes.bytes.extracting(droppingFirst: count))
     if written > 0 { count += written }
     if count == bytes.count || written < 0 && errno != EAGAIN && errno != EINTR { close(&end) }
   }
@@ -184,8 +181,7 @@ struct ChildProgram {
 
   /// Takes the program's output.
   private struct Reader: ~Copyable {
-    private var bytes: SecureBytes?
-    private var count = 0
+    private var output: GrowingSecret?
     private var complaint: [UInt8] = []
 
     var complaints: [String] {
@@ -194,22 +190,13 @@ struct ChildProgram {
 
     /// - Returns: whether more may come.
     mutating func read(_ descriptor: Int32, limit: Int) throws -> Bool {
-      var room = if let bytes = bytes.take() { bytes } else { try SecureBytes(count: 64 << 10) }
-      if count == room.count {
-        guard count < limit else {
-          throw Failure.file(translated("what the other program wrote is larger than a vault takes."))
-        }
-        var larger = try SecureBytes(count: 2 * count)
-        larger.write(room.bytes, at: 0)
-        room = larger
+      var room = if let output = output.take() { output } else { try GrowingSecret() }
+      guard !room.isFull || room.count < limit else {
+        throw Failure.file(translated("what the other program wrote is larger than a vault takes."))
       }
-      let place = count
-      let taken = room.withUnsafeMutableBytes {
-        Glibc.read(descriptor, $0.baseAddress.map { $0 + place }, $0.count - place)
-      }
+      let taken = try room.read(from: descriptor)
       let isEnd = taken == 0 || taken < 0 && errno != EINTR && errno != EAGAIN
-      bytes = consume room
-      if taken > 0 { count += taken }
+      output = consume room
       return !isEnd
     }
 
@@ -221,8 +208,8 @@ struct ChildProgram {
     }
 
     mutating func finish() throws -> SecureBytes {
-      guard let bytes = bytes.take() else { return try SecureBytes(count: 0) }
-      return try bytes.prefix(count)
+      guard let output = output.take() else { return try SecureBytes(count: 0) }
+      return try output.finish()
     }
   }
 }

@@ -26,7 +26,7 @@ struct ForeignKey {
 
   private func decoded(_ file: borrowing MemoryFile) throws -> KeyFile.Contents? {
     var bytes = try SecureBytes(count: try file.count())
-    _ = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+    _ = try file.read(into: bytes.mutableBytes)
     return try? KeyFile.decode(bytes.bytes)
   }
 
@@ -36,7 +36,7 @@ struct ForeignKey {
       let size = Int(try file.status().st_size)
       guard size <= Self.limit else { throw PosixError("read", code: EFBIG) }
       var bytes = try SecureBytes(count: size)
-      let filled = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+      let filled = try file.read(into: bytes.mutableBytes)
       let copy = try MemoryFile()
       try copy.write(bytes.bytes.extracting(first: filled))
       return copy

@@ -1,4 +1,4 @@
-import Glibc
+import LatchkeyPosix
 import LatchkeySodium
 
 /// The lines of Assuan, pinentry's protocol: pinentry answers a command with data lines, and then with OK or ERR.
@@ -49,6 +49,7 @@ final class AssuanReader {
   /// The most bytes of data. This is more than PAM accepts for an answer, and longer than any name of a pinentry's kind.
   private static let dataLimit = 1024
   private static let quality = "INQUIRE QUALITY"
+  private static let repeated = "S PIN_REPEATED"
 
   init() throws(SodiumError) {
     buffer = try SecureBytes(count: 2 * Assuan.lineLimit)
@@ -56,25 +57,21 @@ final class AssuanReader {
   }
 
   /// Lends the free room after the received bytes to `body`, which fills some of it and returns how many bytes.
-  func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
-    let filled = self.filled
-    let count = buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[filled...])) }
-    if count > 0 { self.filled += count }
+  func read(from descriptor: Int32) -> Int {
+    let count = SystemCall.read(descriptor, into: buffer.mutableBytes(from: filled))
+    if count > 0 { filled += count }
     return count
   }
 
   /// Parses the received bytes. Returns the end of the command; nil if the command has not ended yet.
   func next() -> Assuan.End? {
     while true {
-      let filled = self.filled
-      let (end, size) = buffer.withUnsafeMutableBytes { bytes -> (Assuan.End?, Int) in
-        guard let newline = bytes[..<filled].firstIndex(of: 0x0a) else {
-          return (filled == bytes.count ? .garbled : nil, 0)
-        }
-        return (self.read(UnsafeRawBufferPointer(rebasing: bytes[..<newline])), newline + 1)
+      guard let newline = buffer.bytes.firstIndex(of: 0x0a, in: 0..<filled) else {
+        return filled == buffer.count ? .garbled : nil
       }
-      guard size > 0 else { return end }
-      drop(size)
+      let end = read(buffer.bytes.extracting(first: newline))
+      buffer.removeFirst(newline + 1)
+      filled -= newline + 1
       if let end { return end }
     }
   }
@@ -85,57 +82,45 @@ final class AssuanReader {
   /// Takes the answer's data.
   func takeData() -> SecureBytes? {
     let taken = try? SecureBytes(copying: data.bytes.extracting(first: dataCount))
-    data.withUnsafeMutableBytes { bytes in
-      if let start = bytes.baseAddress { explicit_bzero(start, bytes.count) }
-    }
+    data.erase()
     dataCount = 0
     return taken
   }
 
-  private func drop(_ size: Int) {
-    let rest = filled - size
-    buffer.withUnsafeMutableBytes { bytes in
-      guard let start = bytes.baseAddress else { return }
-      memmove(start, start + size, rest)
-      explicit_bzero(start + rest, bytes.count - rest)
-    }
-    filled = rest
-  }
-
-  private func read(_ line: UnsafeRawBufferPointer) -> Assuan.End? {
-    if line.starts(with: "D ".utf8) { return append(line.dropFirst(2)) ? nil : .garbled }
+  private func read(_ line: RawSpan) -> Assuan.End? {
+    if line.starts(with: "D ".utf8) { return append(line.extracting(droppingFirst: 2)) ? nil : .garbled }
     if line.starts(with: "OK".utf8) { return .done }
     if line.starts(with: Self.quality.utf8) {
-      let typed = line.dropFirst(Self.quality.utf8.count).drop { $0 == UInt8(ascii: " ") }
-      return dataCount == 0 && append(typed) ? .asksQuality : .garbled
+      var start = Self.quality.utf8.count
+      while start < line.byteCount, line[start] == UInt8(ascii: " ") { start += 1 }
+      return dataCount == 0 && append(line.extracting(droppingFirst: start)) ? .asksQuality : .garbled
     }
-    if line.elementsEqual("S PIN_REPEATED".utf8) { isRepeated = true }
+    if line.byteCount == Self.repeated.utf8.count, line.starts(with: Self.repeated.utf8) { isRepeated = true }
     if line.starts(with: "ERR ".utf8) {
-      let digits = line.dropFirst(4).prefix { (0x30...0x39).contains($0) }.prefix(10)
-      let code = digits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - 0x30) }
+      let digits = (4..<line.byteCount).prefix(10).prefix { (0x30...0x39).contains(line[$0]) }
+      let code = digits.reduce(UInt64(0)) { $0 * 10 + UInt64(line[$1] - 0x30) }
       return .failed(UInt32(truncatingIfNeeded: code & 0xffff))
     }
     // Comments and progress reports are skipped.
-    if line.isEmpty || line.first == UInt8(ascii: "#") || line.starts(with: "S ".utf8) { return nil }
+    if line.isEmpty || line[0] == UInt8(ascii: "#") || line.starts(with: "S ".utf8) { return nil }
     return .garbled
   }
 
   /// Decodes escaped data.
-  private func append(_ escaped: Slice<UnsafeRawBufferPointer>) -> Bool {
-    var index = escaped.startIndex
-    while index < escaped.endIndex {
+  private func append(_ escaped: RawSpan) -> Bool {
+    var index = 0
+    while index < escaped.byteCount {
       var byte = escaped[index]
       index += 1
       if byte == UInt8(ascii: "%") {
-        guard escaped.endIndex - index >= 2, let high = Self.digit(escaped[index]),
+        guard escaped.byteCount - index >= 2, let high = Self.digit(escaped[index]),
           let low = Self.digit(escaped[index + 1])
         else { return false }
         byte = high << 4 | low
         index += 2
       }
       guard dataCount < data.count else { return false }
-      let position = dataCount
-      data.withUnsafeMutableBytes { $0[position] = byte }
+      data[dataCount] = byte
       dataCount += 1
     }
     return true

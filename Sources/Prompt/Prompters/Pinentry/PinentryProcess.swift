@@ -53,7 +53,7 @@ final class PinentryProcess {
       hasInput = false
       guard deadline.wait(atMost: limit, until: { hasInput || isDone() }), hasInput else { return nil }
       let number = answers.number
-      let count = reader.fill { read(number, $0.baseAddress, $0.count) }
+      let count = reader.read(from: number)
       guard count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)) else { return nil }
     }
   }
@@ -112,7 +112,7 @@ final class PinentryProcess {
 
   private func drain(into memory: consuming SecureBytes) {
     let number = answers.number
-    while memory.withUnsafeMutableBytes({ read(number, $0.baseAddress, $0.count) }) > 0 {}
+    while SystemCall.read(number, into: memory.mutableBytes) > 0 {}
   }
 
   private static func spawn(_ commands: Int32, _ answers: Int32, without hidden: Set<String>) -> pid_t? {

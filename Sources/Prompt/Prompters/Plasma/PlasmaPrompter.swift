@@ -154,11 +154,7 @@ final class PlasmaPrompter: Prompter {
     while filled < Self.answerLimit {
       isReadable = false
       guard desktop.deadline.wait(atMost: PromptDeadline.programLimit, until: { isReadable }) else { return nil }
-      let start = filled
-      let count = bytes.withUnsafeMutableBytes { bytes in
-        let room = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
-        return Glibc.read(descriptor.number, room.baseAddress, room.count)
-      }
+      let count = SystemCall.read(descriptor.number, into: bytes.mutableBytes(from: filled))
       if count == 0 { return try? bytes.prefix(filled) }
       if count > 0 { filled += count } else if errno != EINTR && errno != EAGAIN { return nil }
     }

@@ -42,10 +42,7 @@ public struct SystemRoot: Sendable {
       let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG
     else { return nil }
     var bytes = [UInt8](repeating: 0, count: count)
-    let filled = try? bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
-    guard let filled else { return nil }
+    guard let filled = try? file.read(into: &bytes) else { return nil }
     return Array(bytes.prefix(filled))
   }
 

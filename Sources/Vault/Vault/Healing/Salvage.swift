@@ -106,9 +106,7 @@ struct Salvage {
     var header = [UInt8](repeating: 0, count: 32)
     var frame = [UInt8](repeating: 0, count: 24 + pageSize)
     func fill(_ bytes: inout [UInt8]) -> Bool {
-      let count = try? bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-        try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-      }
+      let count = try? file.read(into: &bytes)
       return count == bytes.count
     }
     guard fill(&header) else { return false }
@@ -127,9 +125,7 @@ struct Salvage {
       let other = try? FileDescriptor.open(sound, flags: O_RDONLY | O_NOFOLLOW)
     else { return false }
     var page = [UInt8](repeating: 0, count: pageSize)
-    let count = try? page.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try other.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    let count = try? other.read(into: &page)
     guard count == pageSize else { return false }
     // Without a number of pages, SQLite counts the pages of the file, or of its log, which may have more. The other file's list
     // of free pages is not valid here.

@@ -63,9 +63,7 @@ enum StoreFile {
   /// The first bytes of a database file, with zeros for the bytes that a shorter file lacks.
   static func header(of name: String, in folder: borrowing Folder) throws(PosixError) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 100)
-    _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    _ = try folder.read(name, into: &header)
     return header
   }
 
@@ -76,9 +74,7 @@ enum StoreFile {
         KeybagFile.database, at: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     else { return false }
     var header = [UInt8](repeating: 0, count: 72)
-    let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    let count = try? file.read(into: &header)
     guard count == 72, header.starts(with: Array("SQLite format 3\0".utf8)) else { return false }
     func number(_ position: Int) -> Int64 { header[position..<position + 4].reduce(0) { $0 << 8 | Int64($1) } }
     return number(68) == Schema.applicationID && number(60) > Schema.version

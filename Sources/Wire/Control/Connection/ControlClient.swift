@@ -90,10 +90,7 @@ public struct ControlClient: ~Copyable {
     let count: Int
     do {
       try socket.waitForPacket(until: deadline)
-      count =
-        try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-          try socket.receive(into: UnsafeMutableRawBufferPointer(buffer))
-        } ?? 0
+      count = try socket.receive(into: &bytes) ?? 0
     } catch { throw error.code == ETIMEDOUT ? .silent : .broken }
     switch (count, bytes[1]) {
     case (ControlPacket.headSize, ControlPacket.otherVersion): throw .otherVersion

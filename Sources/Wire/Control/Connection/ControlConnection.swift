@@ -48,7 +48,7 @@ public struct ControlConnection: ~Copyable {
       guard let size = try socket.pendingSize() else { return .nothing }
       // A packet that is too long ends the connection.
       var buffer = try SecureBytes(count: min(size, ControlPacket.sizeLimit))
-      let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
+      let count = try socket.receive(into: buffer.mutableBytes)
       guard let count else { return .nothing }
       guard count > 0 else { return .ended }
       if let message = OtherVersionMessage(buffer, size: count) { return .otherVersion(message) }
