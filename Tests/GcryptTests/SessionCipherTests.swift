@@ -111,27 +111,10 @@ struct SessionCipherTests {
   @Test("AES-128-CBC refuses buffers of a wrong size")
   func bufferSizes() {
     var small = [UInt8](repeating: 0, count: 15)
-    var iv = [UInt8](repeating: 0, count: 16)
-    let plaintext: [UInt8] = [1]
     let block = [UInt8](repeating: 0, count: 16)
     #expect(throws: GcryptError.badBufferSize) {
-      try plaintext.withUnsafeBytes { plaintext in
-        try iv.withUnsafeMutableBytes { iv in
-          try small.withUnsafeMutableBytes { small in try cipher.encrypt(plaintext, iv: iv, into: small) }
-        }
-      }
-    }
-    #expect(throws: GcryptError.badBufferSize) {
-      try plaintext.withUnsafeBytes { plaintext in
-        try iv.withUnsafeMutableBytes { iv in
-          try small.withUnsafeMutableBytes { small in try cipher.encrypt(plaintext, iv: small, into: iv) }
-        }
-      }
-    }
-    #expect(throws: GcryptError.badBufferSize) {
-      try block.withUnsafeBytes { block in
-        try small.withUnsafeMutableBytes { small in try cipher.decrypt(block, iv: block, into: small) }
-      }
+      var room = small.mutableSpan
+      _ = try cipher.decrypt(block.span.bytes, iv: block.span.bytes, into: room.mutableBytes)
     }
   }
 

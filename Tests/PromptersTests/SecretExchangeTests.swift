@@ -42,17 +42,10 @@ struct SecretExchangeTests {
       let line = text.split(separator: "\n").first { $0.hasPrefix("public=") }
       let key = try #require(line.flatMap { Base64.decode($0.dropFirst(7)) })
       let shared = power(key.withUnsafeBytes { BigUInt($0) }, exponent).serialize()
-      let memory = try Array(shared).span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
-        try SecureMemory(copying: bytes)
-      }
+      let memory = try SecureMemory(copying: Array(shared).span.bytes)
       let cipher = SessionCipher(key: try SessionKey(deriving: memory))
       let plaintext = Array(secret.utf8)
-      var sealed = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: plaintext.count))
-      try plaintext.withUnsafeBytes { plaintext in
-        try iv.withUnsafeBytes { iv in
-          try sealed.withUnsafeMutableBytes { try cipher.encrypt(plaintext, underIV: iv, into: $0) }
-        }
-      }
+      let sealed = try cipher.encrypt(plaintext.span.bytes, underIV: iv)
       return (Base64.encode(iv), Base64.encode(sealed))
     }
   }

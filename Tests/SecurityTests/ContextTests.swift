@@ -14,7 +14,9 @@ struct ContextTests {
     return keychain.store.authentication
   }
 
-  private func passphrase(_ context: LAContext) -> [UInt8]? { context.withPassphrase { Array($0) } }
+  private func passphrase(_ context: LAContext) -> [UInt8]? {
+    context.withPassphrase { bytes in bytes.withUnsafeBytes { Array($0) } }
+  }
 
   @Test("Whether the person may be asked, for each way to say it")
   func interaction() {

@@ -49,7 +49,6 @@ import Testing
     var called: [String] = []
     let (error, signature) = try write { out in
       out.appendString(text)
-      out.appendBytes(count: 1) { _ in called.append("bytes") }
       out.appendArray("s", of: ["a"]) { _, _ in called.append("array") }
       out.appendDictionary("sv") { _ in called.append("dictionary") }
       out.appendEntry("sv") { _ in called.append("entry") }
@@ -108,14 +107,13 @@ import Testing
   @Test("A message that cannot be written may not become larger than a message")
   func size() throws {
     let half = [UInt8](repeating: 1, count: 32 << 20)
-    var isFilled = false
     let (error, signature) = try write { out in
       out.appendBytes(half)
-      out.appendBytes(count: half.count) { _ in isFilled = true }
+      out.appendBytes(half)
       out.appendUInt32(1)
     }
     #expect(error == .limitsExceeded("that is more than a message may carry"))
-    #expect(signature == "ay" && !isFilled)
+    #expect(signature == "ay")
   }
 
   @Test("A message that cannot be written fails with the first error: its own, or the writer's")

@@ -22,9 +22,9 @@ import Testing
         try m.skip()
         let u = try m.readUInt32()
         let t = try m.readUInt64()
-        let bytes = try m.withBytes { Array($0) }
+        let bytes = try m.readOctets()
         let secret = try m.readStruct("oayays") { (m) throws(BusError) in
-          (try m.readObjectPath(), try m.withBytes { Array($0) }, try m.withBytes { Array($0) }, try m.readString())
+          (try m.readObjectPath(), try m.readOctets(), try m.readOctets(), try m.readString())
         }
         var dictionary: [String: UInt32] = [:]
         try m.readDictionary("sv") { (m) throws(BusError) in
@@ -44,11 +44,11 @@ import Testing
           w.appendInt32(-3)
           w.appendUInt32(u)
           w.appendUInt64(t)
-          w.appendBytes(count: bytes.count) { $0.copyBytes(from: bytes) }
+          w.appendBytes(bytes)
           w.appendStruct("oayays") { w in
             w.appendObjectPath(secret.0)
-            w.appendBytes(count: secret.1.count) { $0.copyBytes(from: secret.1) }
-            w.appendBytes(count: secret.2.count) { $0.copyBytes(from: secret.2) }
+            w.appendBytes(secret.1)
+            w.appendBytes(secret.2)
             w.appendString(secret.3)
           }
           w.appendDictionary("sv") { w in
@@ -74,11 +74,11 @@ import Testing
       w.appendInt32(-3)
       w.appendUInt32(.max)
       w.appendUInt64(.max)
-      w.appendBytes(count: 0) { _ in }
+      w.appendBytes([])
       w.appendStruct("oayays") { w in
         w.appendObjectPath("/s")
-        w.appendBytes(count: 0) { _ in }
-        w.appendBytes(count: 3) { $0.copyBytes(from: [1, 2, 3]) }
+        w.appendBytes([])
+        w.appendBytes([1, 2, 3])
         w.appendString("text/plain")
       }
       w.appendDictionary("sv") { w in
@@ -100,11 +100,11 @@ import Testing
     try reply.skip()
     #expect(try reply.readUInt32() == .max)
     #expect(try reply.readUInt64() == .max)
-    #expect(try reply.withBytes { $0.count } == 0)
+    #expect(try reply.withBytes { $0.byteCount } == 0)
     let value = try reply.readStruct("oayays") { (m) throws(BusError) in
       try m.skip()
       try m.skip()
-      return try m.withBytes { Array($0) }  // The last field is not read.
+      return try m.readOctets()  // The last field is not read.
     }
     #expect(value == [1, 2, 3])
     try reply.skip()
@@ -145,7 +145,7 @@ import Testing
       Reader { (m) throws(BusError) in _ = try m.readByte() },
       Reader { (m) throws(BusError) in _ = try m.readUInt64() },
       Reader { (m) throws(BusError) in _ = try m.readUnixFD() },
-      Reader { (m) throws(BusError) in _ = try m.withBytes { $0.count } },
+      Reader { (m) throws(BusError) in _ = try m.withBytes { $0.byteCount } },
       Reader { (m) throws(BusError) in _ = try m.readObjectPaths() },
       Reader { (m) throws(BusError) in _ = try m.readStringDictionary() },
       Reader { (m) throws(BusError) in try m.readStruct("ss") { _ in } },

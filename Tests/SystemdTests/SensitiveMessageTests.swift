@@ -14,9 +14,9 @@ import Testing
     func method(_ name: String, _ flags: ObjectInterface.MemberFlags) -> ObjectInterface.Method {
       .init(name, input: [.init("ay", "in")], output: [.init("ay", "out")], flags: flags) { call throws(BusError) in
         if flags.isEmpty { kept.append(call) }
-        received = try call.message.withBytes { (bytes) throws(BusError) in
+        received = try call.message.withBytes { (bytes: RawSpan) throws(BusError) in
           call.reply { $0.appendBytes(bytes) }
-          return bytes.count
+          return bytes.byteCount
         }
       }
     }

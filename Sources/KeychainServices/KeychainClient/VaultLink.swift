@@ -107,7 +107,7 @@ final class VaultLink {
       out.appendStringDictionary(item.unique)
     } read: { (answer: Message) throws(BusError) in
       try answer.skip()
-      let identifier = try answer.withBytes { Data($0) }
+      let identifier = try Data(answer.readOctets())
       let prompt = try answer.readObjectPath()
       return (identifier, prompt == ServiceConnection.none ? nil : prompt)
     }
@@ -126,7 +126,7 @@ final class VaultLink {
   func update(_ changes: [Change], secret: Secret?) throws(BusError) {
     // If there is no new secret, the message still needs a secret of the right form, so this sends an empty one.
     let sent: Secret
-    if let secret { sent = secret } else { sent = try Secret(copying: UnsafeRawBufferPointer(start: nil, count: 0)) }
+    if let secret { sent = secret } else { sent = try Secret(copying: RawSpan()) }
     try connection.call(Self.root, Self.interface, "Update") { out throws(BusError) in
       out.open("a", "(oa{sv}a{ss})")
       for change in changes {
@@ -185,7 +185,7 @@ extension VaultItem {
   /// Reads the fields of one item.
   fileprivate init(_ field: Message) throws(BusError) {
     path = try field.readObjectPath()
-    identifier = try field.withBytes { Data($0) }
+    identifier = try Data(field.readOctets())
     attributes = try field.readStringDictionary()
     label = try field.readString()
     created = try field.readUInt64()
@@ -207,22 +207,17 @@ extension MessageWriter {
 
 extension Secret {
   /// Copies foreign bytes into locked memory.
-  convenience init(copying bytes: UnsafeRawBufferPointer) throws(BusError) {
+  convenience init(copying bytes: RawSpan) throws(BusError) {
     do {
       // Another thread may already have initialised libsodium, which is harmless.
       try Sodium.initialize()
-      var copy = try SecureBytes(count: bytes.count)
-      copy.withUnsafeMutableBytes { $0.copyMemory(from: bytes) }
-      self.init(copy)
+      self.init(try SecureBytes(copying: bytes))
     } catch { throw BusError(name: ItemFailure.noMemoryName, message: "no memory for a secret") }
   }
 
   /// Copies a program's bytes into locked memory.
   static func of(_ data: Data) throws(ItemFailure) -> Secret {
-    let copied: Result<Secret, BusError> = data.withUnsafeBytes { bytes in
-      do throws(BusError) { return .success(try Secret(copying: bytes)) } catch { return .failure(error) }
-    }
-    do throws(BusError) { return try copied.get() } catch { throw ItemFailure(error) }
+    do throws(BusError) { return try Secret(copying: data.bytes) } catch { throw ItemFailure(error) }
   }
 
   /// A copy of the bytes in ordinary memory, for the program.

@@ -130,9 +130,9 @@ extension LAContext: AuthenticationContext {
 
   package var lockFailures: UInt64 { LockedBytes.lockFailures.load(ordering: .relaxed) }
 
-  package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+  package func withPassphrase<Result>(_ body: (RawSpan) -> Result) -> Result? {
     // `body` runs outside of the lock, because it may take long, and may call the context again.
     guard let passphrase = state.withLock({ $0.passphrase }) else { return nil }
-    return withExtendedLifetime(passphrase) { body(passphrase.bytes) }
+    return withExtendedLifetime(passphrase) { body(passphrase.bytes.bytes) }
   }
 }

@@ -35,7 +35,19 @@ public enum Digest: Sendable {
   ///   - digest: exactly `byteCount` bytes, filled.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library` if the system forbids the function.
   public func hash(
-    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0), rounds: Int = 1,
+    _ first: RawSpan, _ second: RawSpan = RawSpan(), rounds: Int = 1, into digest: consuming MutableRawSpan
+  ) throws(GcryptError) {
+    try digest.withUnsafeMutableBytes { digest throws(GcryptError) in
+      try first.withUnsafeBytes { first throws(GcryptError) in
+        try second.withUnsafeBytes { second throws(GcryptError) in
+          try hash(first, second, rounds: rounds, into: digest)
+        }
+      }
+    }
+  }
+
+  private func hash(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, rounds: Int,
     into digest: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
     guard digest.count == byteCount, rounds >= 1 else { throw .badBufferSize }
@@ -61,6 +73,24 @@ public enum Digest: Sendable {
   /// - Parameter code: exactly `byteCount` bytes, filled.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`.
   public func authenticate(
+    _ bytes: RawSpan, key: RawSpan, into code: consuming MutableRawSpan
+  ) throws(GcryptError) {
+    try code.withUnsafeMutableBytes { code throws(GcryptError) in
+      try bytes.withUnsafeBytes { bytes throws(GcryptError) in
+        try key.withUnsafeBytes { key throws(GcryptError) in try authenticate(bytes, key: key, into: code) }
+      }
+    }
+  }
+
+  /// Computes the HMAC of bytes that are not secret.
+  public func authenticate(_ bytes: [UInt8], key: [UInt8]) throws(GcryptError) -> [UInt8] {
+    var code = [UInt8](repeating: 0, count: byteCount)
+    var memory = code.mutableSpan
+    try authenticate(bytes.span.bytes, key: key.span.bytes, into: memory.mutableBytes)
+    return code
+  }
+
+  private func authenticate(
     _ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
     guard code.count == byteCount else { throw .badBufferSize }

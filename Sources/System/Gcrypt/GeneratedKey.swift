@@ -22,7 +22,7 @@ public struct GeneratedKey: ~Copyable {
   ///
   /// - Throws: `badBufferSize` if the key has no such number.
   public func withNumber<Result>(
-    _ name: String, _ body: (UnsafeRawBufferPointer) throws(GcryptError) -> Result
+    _ name: String, _ body: (RawSpan) throws(GcryptError) -> Result
   ) throws(GcryptError) -> Result {
     guard let secret = gcry_sexp_find_token(pair.pointer, "private-key", 0) else { throw .badBufferSize }
     defer { gcry_sexp_release(secret) }
@@ -30,6 +30,6 @@ public struct GeneratedKey: ~Copyable {
     defer { gcry_sexp_release(found) }
     var count = 0
     guard let bytes = gcry_sexp_nth_data(found, 1, &count) else { throw .badBufferSize }
-    return try body(UnsafeRawBufferPointer(start: bytes, count: count))
+    return try body(UnsafeRawBufferPointer(start: bytes, count: count).bytes)
   }
 }

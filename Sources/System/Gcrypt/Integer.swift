@@ -7,10 +7,11 @@ struct Integer: ~Copyable {
 
   /// Reads an unsigned big-endian number of any length; leading zeros are allowed, empty is zero. A number made of bytes in
   /// secure memory is in secure memory too.
-  init(bigEndian bytes: UnsafeRawBufferPointer) throws(GcryptError) {
+  init(bigEndian bytes: RawSpan) throws(GcryptError) {
     try Gcrypt.initialize()
     var scanned: gcry_mpi_t?
-    try Gcrypt.check(gcry_mpi_scan(&scanned, GCRYMPI_FMT_USG, bytes.baseAddress, bytes.count, nil))
+    try Gcrypt.check(
+      bytes.withUnsafeBytes { gcry_mpi_scan(&scanned, GCRYMPI_FMT_USG, $0.baseAddress, $0.count, nil) })
     guard let scanned else { throw .outOfSecureMemory }
     number = scanned
   }

@@ -46,7 +46,7 @@ public struct KeyAgreement: ~Copyable {
   /// - Returns: nil if the shared secret has leading zeros, once in 256. Servers disagree whether these zeros belong to the
   ///   input of HKDF (kwalletd strips them). So the client agrees once more, with a new key.
   /// - Throws: `badPublicKey` if the peer's key is 0, 1, p − 1 or larger, or of a wrong length; otherwise as `init`.
-  public consuming func agree(peerPublicKey: UnsafeRawBufferPointer) throws(GcryptError) -> SessionCipher? {
+  public consuming func agree(peerPublicKey: RawSpan) throws(GcryptError) -> SessionCipher? {
     let secret = try sharedSecret(with: try Self.readPublicKey(peerPublicKey, group))
     return try Self.isFull(secret) ? SessionCipher(key: SessionKey(deriving: secret)) : nil
   }
@@ -64,7 +64,7 @@ public struct KeyAgreement: ~Copyable {
   /// - Returns: the public key to send, as long as the prime, and the session's cipher.
   /// - Throws: as `agree(peerPublicKey:)`.
   public static func respond(
-    to peerPublicKey: UnsafeRawBufferPointer, with prepared: consuming KeyAgreement? = nil,
+    to peerPublicKey: RawSpan, with prepared: consuming KeyAgreement? = nil,
     group: ModularGroup = .secretService
   ) throws(GcryptError) -> (publicKey: [UInt8], cipher: SessionCipher) {
     let peer = try readPublicKey(peerPublicKey, group)
@@ -98,10 +98,8 @@ public struct KeyAgreement: ~Copyable {
   }
 
   /// A peer's public key, checked. It may have one byte more, because some peers send the sign byte of a signed number.
-  static func readPublicKey(
-    _ bytes: UnsafeRawBufferPointer, _ group: ModularGroup
-  ) throws(GcryptError) -> Integer {
-    guard (1...group.byteCount + 1).contains(bytes.count) else { throw .badPublicKey }
+  static func readPublicKey(_ bytes: RawSpan, _ group: ModularGroup) throws(GcryptError) -> Integer {
+    guard (1...group.byteCount + 1).contains(bytes.byteCount) else { throw .badPublicKey }
     let number = try Integer(bigEndian: bytes)
     guard number.lies(from: 2, below: try group.publicKeyLimit()) else { throw .badPublicKey }
     return number

@@ -31,8 +31,7 @@ public struct ModularGroup: Sendable {
   func generator() throws(GcryptError) -> Integer { try Self.integer([2]) }
 
   private static func integer(_ bytes: [UInt8]) throws(GcryptError) -> Integer {
-    // The array's own withUnsafeBytes cannot return a value that is not copyable.
-    try bytes.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in try Integer(bigEndian: bytes) }
+    try Integer(bigEndian: bytes.span.bytes)
   }
 
   private static let oakley2: [UInt8] = [

@@ -38,9 +38,9 @@ public enum SignatureHash: String, Sendable {
   }
 
   /// The digest of a message, which is not secret.
-  public func digest(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+  public func digest(_ message: RawSpan) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: Int(gcry_md_get_algo_dlen(algorithm)))
-    gcry_md_hash_buffer(algorithm, &digest, message.baseAddress, message.count)
+    message.withUnsafeBytes { gcry_md_hash_buffer(algorithm, &digest, $0.baseAddress, $0.count) }
     return digest
   }
 }

@@ -12,6 +12,18 @@ public enum PasswordKey {
   ///   - key: the memory for the key; the caller owns and erases it.
   /// - Throws: `badBufferSize`, `library`.
   public static func derive(
+    _ password: RawSpan, salt: RawSpan, rounds: Int, digest: Digest, into key: consuming MutableRawSpan
+  ) throws(GcryptError) {
+    try key.withUnsafeMutableBytes { key throws(GcryptError) in
+      try password.withUnsafeBytes { password throws(GcryptError) in
+        try salt.withUnsafeBytes { salt throws(GcryptError) in
+          try derive(password, salt: salt, rounds: rounds, digest: digest, into: key)
+        }
+      }
+    }
+  }
+
+  private static func derive(
     _ password: UnsafeRawBufferPointer, salt: UnsafeRawBufferPointer, rounds: Int, digest: Digest,
     into key: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {

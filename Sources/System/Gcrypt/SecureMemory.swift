@@ -18,9 +18,10 @@ struct SecureMemory: ~Copyable {
   }
 
   /// A copy of `bytes`, of which there is at least one.
-  init(copying bytes: UnsafeRawBufferPointer) throws(GcryptError) {
-    let memory = try SecureMemory(count: bytes.count)
-    try memory.withMutableBytes { (memory) throws(GcryptError) in memory.copyMemory(from: bytes) }
+  init(copying bytes: RawSpan) throws(GcryptError) {
+    let memory = try SecureMemory(count: bytes.byteCount)
+    try memory.withMutableBytes { (memory) throws(GcryptError) in bytes.withUnsafeBytes { memory.copyMemory(from: $0) }
+    }
     self = memory
   }
 

@@ -15,7 +15,7 @@ public final class SessionCipher {
   /// A cipher with a known key of 16 bytes: the files of libsecret and oo7 have the same form as a session's secrets.
   ///
   /// - Throws: `badBufferSize`, `outOfSecureMemory`.
-  public convenience init(copying key: UnsafeRawBufferPointer) throws(GcryptError) {
+  public convenience init(copying key: RawSpan) throws(GcryptError) {
     self.init(key: try SessionKey(copying: key))
   }
 
@@ -24,27 +24,34 @@ public final class SessionCipher {
 
   /// Encrypts `plaintext` under a fresh random IV.
   ///
-  /// - Parameters:
-  ///   - plaintext: of any length, also empty; not erased here. It must not overlap `ciphertext`.
-  ///   - iv: 16 bytes, filled with the IV.
-  ///   - ciphertext: exactly `ciphertextLength(plaintext:)` bytes, filled.
-  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`. After an error the buffers hold nothing of use.
-  public func encrypt(
-    _ plaintext: UnsafeRawBufferPointer, iv: UnsafeMutableRawBufferPointer,
-    into ciphertext: UnsafeMutableRawBufferPointer
-  ) throws(GcryptError) {
-    guard iv.count == Self.blockSize else { throw .badBufferSize }
+  /// - Parameter plaintext: of any length, also empty; not erased here.
+  /// - Throws: `outOfSecureMemory`, `library`.
+  public func encrypt(_ plaintext: RawSpan) throws(GcryptError) -> (iv: [UInt8], ciphertext: [UInt8]) {
+    var iv = [UInt8](repeating: 0, count: Self.blockSize)
     // CBC needs an IV that nobody can predict. A new one is not enough.
-    gcry_randomize(iv.baseAddress, iv.count, GCRY_STRONG_RANDOM)
-    try encrypt(plaintext, underIV: UnsafeRawBufferPointer(iv), into: ciphertext)
+    gcry_randomize(&iv, iv.count, GCRY_STRONG_RANDOM)
+    return (iv, try encrypt(plaintext, underIV: iv))
   }
 
   /// As above, with a given IV. Only a test with a known answer may give one.
-  func encrypt(
+  func encrypt(_ plaintext: RawSpan, underIV iv: [UInt8]) throws(GcryptError) -> [UInt8] {
+    var ciphertext = [UInt8](repeating: 0, count: Self.ciphertextLength(plaintext: plaintext.byteCount))
+    var room = ciphertext.mutableSpan
+    var out = room.mutableBytes
+    try out.withUnsafeMutableBytes { out throws(GcryptError) in
+      try plaintext.withUnsafeBytes { plaintext throws(GcryptError) in
+        try iv.span.bytes.withUnsafeBytes { iv throws(GcryptError) in
+          try encrypt(plaintext, underIV: iv, into: out)
+        }
+      }
+    }
+    return ciphertext
+  }
+
+  private func encrypt(
     _ plaintext: UnsafeRawBufferPointer, underIV iv: UnsafeRawBufferPointer,
     into ciphertext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
-    guard ciphertext.count == Self.ciphertextLength(plaintext: plaintext.count) else { throw .badBufferSize }
     let cipher = try BlockChain(key: key, iv: iv)
     // Whole blocks go straight from the caller's memory to the caller's memory: no copy of the secret. The rest
     // goes through one block of secure memory.
@@ -75,6 +82,16 @@ public final class SessionCipher {
   /// - Throws: `undecryptable` for any fault of ciphertext, IV or padding; `badBufferSize` if `plaintext` is too small;
   ///   `outOfSecureMemory`.
   public func decrypt(
+    _ ciphertext: RawSpan, iv: RawSpan, into plaintext: consuming MutableRawSpan
+  ) throws(GcryptError) -> Int {
+    try plaintext.withUnsafeMutableBytes { plaintext throws(GcryptError) in
+      try ciphertext.withUnsafeBytes { ciphertext throws(GcryptError) in
+        try iv.withUnsafeBytes { iv throws(GcryptError) in try decrypt(ciphertext, iv: iv, into: plaintext) }
+      }
+    }
+  }
+
+  private func decrypt(
     _ ciphertext: UnsafeRawBufferPointer, iv: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) -> Int {
     guard !ciphertext.isEmpty, ciphertext.count.isMultiple(of: Self.blockSize), iv.count == Self.blockSize

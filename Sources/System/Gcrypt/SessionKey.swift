@@ -27,8 +27,8 @@ struct SessionKey: ~Copyable {
   /// A key that is known already.
   ///
   /// - Throws: `badBufferSize` unless `bytes` are 16.
-  init(copying bytes: UnsafeRawBufferPointer) throws(GcryptError) {
-    guard bytes.count == Self.byteCount else { throw .badBufferSize }
+  init(copying bytes: RawSpan) throws(GcryptError) {
+    guard bytes.byteCount == Self.byteCount else { throw .badBufferSize }
     memory = try SecureMemory(copying: bytes)
   }
 }
@@ -62,6 +62,6 @@ private struct MAC: ~Copyable {
   /// The first `byteCount` bytes of the code, at most 32.
   func finish(byteCount: Int) throws(GcryptError) -> SecureMemory {
     guard let code = gcry_md_read(handle, Int32(GCRY_MD_SHA256.rawValue)) else { throw .outOfSecureMemory }
-    return try SecureMemory(copying: UnsafeRawBufferPointer(start: code, count: byteCount))
+    return try SecureMemory(copying: UnsafeRawBufferPointer(start: code, count: byteCount).bytes)
   }
 }

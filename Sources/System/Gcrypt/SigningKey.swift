@@ -4,50 +4,52 @@ import CLatchkeyGcrypt
 public struct SigningKey: ~Copyable {
   private let key: Expression
 
-  /// The secret numbers of an RSA key, lent.
+  /// The places of the secret numbers of an RSA key in lent bytes.
   public struct RSANumbers {
-    let d: UnsafeRawBufferPointer
-    let p: UnsafeRawBufferPointer
-    let q: UnsafeRawBufferPointer
-    let inverse: UnsafeRawBufferPointer
+    let d: Range<Int>
+    let p: Range<Int>
+    let q: Range<Int>
+    let inverse: Range<Int>
 
     /// - Parameters:
     ///   - d: the private exponent.
     ///   - p: one prime.
     ///   - q: the other prime.
     ///   - inverse: the inverse of `q` modulo `p`, as files of keys have it.
-    public init(
-      d: UnsafeRawBufferPointer, p: UnsafeRawBufferPointer, q: UnsafeRawBufferPointer, inverse: UnsafeRawBufferPointer
-    ) {
+    public init(d: Range<Int>, p: Range<Int>, q: Range<Int>, inverse: Range<Int>) {
       (self.d, self.p, self.q, self.inverse) = (d, p, q, inverse)
     }
   }
 
-  /// An RSA key. Numbers are unsigned and big-endian.
+  /// An RSA key. Numbers are unsigned and big-endian, and the secret ones are in `secrets`.
   ///
   /// - Throws: `badBufferSize` for an empty number, or a prime that is shorter than a quarter of the modulus;
   ///   `outOfSecureMemory`, `library`.
   public init(
-    modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer, _ numbers: RSANumbers
+    modulus: [UInt8], exponent: [UInt8], _ numbers: RSANumbers, in secrets: RawSpan
   ) throws(GcryptError) {
     guard !modulus.isEmpty, !exponent.isEmpty,
       [numbers.d, numbers.p, numbers.q, numbers.inverse].allSatisfy({ !$0.isEmpty })
     else { throw .badBufferSize }
     // No program makes a key whose primes differ so much in length, and libgcrypt does not expect such a key.
-    let bits = Self.bits(modulus)
-    guard Self.bits(numbers.p) * 4 >= bits, Self.bits(numbers.q) * 4 >= bits else { throw .badBufferSize }
-    let d = try SecureMemory(copying: numbers.d)
+    let bits = Self.bits(modulus.span.bytes)
+    guard Self.bits(secrets.extracting(numbers.p)) * 4 >= bits, Self.bits(secrets.extracting(numbers.q)) * 4 >= bits
+    else { throw .badBufferSize }
+    let d = try SecureMemory(copying: secrets.extracting(numbers.d))
     // libgcrypt wants the inverse of the first prime modulo the second prime.
-    let p = try SecureMemory(copying: numbers.q)
-    let q = try SecureMemory(copying: numbers.p)
-    let u = try SecureMemory(copying: numbers.inverse)
+    let p = try SecureMemory(copying: secrets.extracting(numbers.q))
+    let q = try SecureMemory(copying: secrets.extracting(numbers.p))
+    let u = try SecureMemory(copying: secrets.extracting(numbers.inverse))
     key = try d.withBytes { (d) throws(GcryptError) in
       try p.withBytes { (p) throws(GcryptError) in
         try q.withBytes { (q) throws(GcryptError) in
           try u.withBytes { (u) throws(GcryptError) in
-            try Expression {
-              latchkey_gcry_rsa_private(
-                &$0, modulus.number, exponent.number, d.number, p.number, q.number, u.number)
+            try Expression { out in
+              modulus.withUnsafeBytes { n in
+                exponent.withUnsafeBytes { e in
+                  latchkey_gcry_rsa_private(&out, n.number, e.number, d.number, p.number, q.number, u.number)
+                }
+              }
             }
           }
         }
@@ -56,9 +58,11 @@ public struct SigningKey: ~Copyable {
   }
 
   /// How many bits a number has.
-  private static func bits(_ number: UnsafeRawBufferPointer) -> Int {
-    let digits = number.drop { $0 == 0 }
-    return digits.first.map { digits.count * 8 - $0.leadingZeroBitCount } ?? 0
+  private static func bits(_ number: RawSpan) -> Int {
+    number.withUnsafeBytes { number in
+      let digits = number.drop { $0 == 0 }
+      return digits.first.map { digits.count * 8 - $0.leadingZeroBitCount } ?? 0
+    }
   }
 
   /// An ECDSA key.
@@ -67,13 +71,13 @@ public struct SigningKey: ~Copyable {
   ///   - point: the public point, uncompressed.
   ///   - scalar: the secret number, unsigned and big-endian.
   /// - Throws: `badBufferSize` for an empty number; `outOfSecureMemory`, `library`.
-  public init(
-    _ curve: NamedCurve, point: UnsafeRawBufferPointer, scalar: UnsafeRawBufferPointer
-  ) throws(GcryptError) {
+  public init(_ curve: NamedCurve, point: [UInt8], scalar: RawSpan) throws(GcryptError) {
     guard !point.isEmpty, !scalar.isEmpty else { throw .badBufferSize }
     let d = try SecureMemory(copying: scalar)
     key = try d.withBytes { (d) throws(GcryptError) in
-      try Expression { latchkey_gcry_ecdsa_private(&$0, curve.name, point.number, d.number) }
+      try Expression { out in
+        point.withUnsafeBytes { latchkey_gcry_ecdsa_private(&out, curve.name, $0.number, d.number) }
+      }
     }
   }
 
@@ -81,7 +85,7 @@ public struct SigningKey: ~Copyable {
   public var isConsistent: Bool { gcry_pk_testkey(key.pointer) == 0 }
 
   /// The RSA signature (PKCS #1 version 1.5) of a message, without leading zeros.
-  public func signRSA(_ message: UnsafeRawBufferPointer, _ hash: SignatureHash) throws(GcryptError) -> [UInt8] {
+  public func signRSA(_ message: RawSpan, _ hash: SignatureHash) throws(GcryptError) -> [UInt8] {
     let digest = hash.digest(message)
     let data = try Expression { out in
       digest.withUnsafeBytes { latchkey_gcry_rsa_digest(&out, hash.rawValue, $0.number) }
@@ -91,7 +95,7 @@ public struct SigningKey: ~Copyable {
 
   /// The ECDSA signature of a message: two numbers without leading zeros.
   public func signECDSA(
-    _ message: UnsafeRawBufferPointer, _ hash: SignatureHash
+    _ message: RawSpan, _ hash: SignatureHash
   ) throws(GcryptError) -> (r: [UInt8], s: [UInt8]) {
     let digest = hash.digest(message)
     let data = try Expression { out in
@@ -106,7 +110,7 @@ public struct SigningKey: ~Copyable {
 public enum SignatureVerification {
   /// Whether `signature` is the RSA signature (PKCS #1 version 1.5) of a message.
   public static func rsa(
-    _ signature: [UInt8], of message: UnsafeRawBufferPointer, _ hash: SignatureHash, modulus: [UInt8], exponent: [UInt8]
+    _ signature: [UInt8], of message: RawSpan, _ hash: SignatureHash, modulus: [UInt8], exponent: [UInt8]
   ) -> Bool {
     let digest = hash.digest(message)
     return isValid { (out) in
@@ -120,7 +124,7 @@ public enum SignatureVerification {
 
   /// Whether `signature` is the ECDSA signature of a message.
   public static func ecdsa(
-    _ signature: (r: [UInt8], s: [UInt8]), of message: UnsafeRawBufferPointer, _ curve: NamedCurve, point: [UInt8]
+    _ signature: (r: [UInt8], s: [UInt8]), of message: RawSpan, _ curve: NamedCurve, point: [UInt8]
   ) -> Bool {
     let digest = curve.hash.digest(message)
     return isValid { out in

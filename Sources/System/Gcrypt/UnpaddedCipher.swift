@@ -30,8 +30,22 @@ public enum UnpaddedCipher: Sendable {
   ///   - plaintext: as many bytes as `ciphertext`, not overlapping it. The caller owns and erases them.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`.
   public func decrypt(
-    _ ciphertext: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer,
-    iv: UnsafeRawBufferPointer = .init(start: nil, count: 0), into plaintext: UnsafeMutableRawBufferPointer
+    _ ciphertext: RawSpan, key: RawSpan, iv: RawSpan = RawSpan(), into plaintext: consuming MutableRawSpan
+  ) throws(GcryptError) {
+    try plaintext.withUnsafeMutableBytes { plaintext throws(GcryptError) in
+      try ciphertext.withUnsafeBytes { ciphertext throws(GcryptError) in
+        try key.withUnsafeBytes { key throws(GcryptError) in
+          try iv.withUnsafeBytes { iv throws(GcryptError) in
+            try decrypt(ciphertext, key: key, iv: iv, into: plaintext)
+          }
+        }
+      }
+    }
+  }
+
+  private func decrypt(
+    _ ciphertext: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer, iv: UnsafeRawBufferPointer,
+    into plaintext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
     guard ciphertext.count.isMultiple(of: blockSize), iv.isEmpty || iv.count == blockSize,
       plaintext.count == ciphertext.count, self == .aes ? key.count == 16 : (1...56).contains(key.count)

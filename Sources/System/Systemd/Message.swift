@@ -58,13 +58,13 @@ public final class Message {
   public func readString() throws(BusError) -> String { try readText("s", "string") }
 
   /// Lends the text of an `s` that is a secret, in UTF-8 as the bus verified it. It is valid inside `body` only.
-  public func withText<R>(_ body: (UnsafeRawBufferPointer) throws(BusError) -> R) throws(BusError) -> R {
+  public func withText<R>(_ body: (RawSpan) throws(BusError) -> R) throws(BusError) -> R {
     var text: UnsafePointer<CChar>?
     let result = sd_bus_message_read_basic(pointer, Self.code("s"), &text)
     guard result > 0, let text else { throw unreadable(result, "string") }
     // The bytes are the message's: the message must live until the body returned.
     return try withExtendedLifetime(self) { () throws(BusError) in
-      try body(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+      try body(UnsafeRawBufferPointer(start: text, count: strlen(text)).bytes)
     }
   }
 
@@ -102,7 +102,7 @@ public final class Message {
 
   /// Lends the bytes of an `ay`. They are valid inside `body` only. The array may be empty.
   public func readBytes<R, E: Error>(
-    _ body: (UnsafeRawBufferPointer) throws(E) -> R
+    _ body: (RawSpan) throws(E) -> R
   ) throws(BusError) -> Result<R, E> {
     var start: UnsafeRawPointer?
     var size = 0
@@ -111,14 +111,19 @@ public final class Message {
     // The span is borrowed from the message: the message must live until the body returned.
     return withExtendedLifetime(self) {
       do throws(E) {
-        return .success(try body(UnsafeRawBufferPointer(start: size == 0 ? nil : start, count: size)))
+        return .success(try body(UnsafeRawBufferPointer(start: size == 0 ? nil : start, count: size).bytes))
       } catch { return .failure(error) }
     }
   }
 
   /// Lends the bytes of an `ay` to a body that throws only `BusError`, or nothing.
-  public func withBytes<R>(_ body: (UnsafeRawBufferPointer) throws(BusError) -> R) throws(BusError) -> R {
+  public func withBytes<R>(_ body: (RawSpan) throws(BusError) -> R) throws(BusError) -> R {
     try readBytes(body).get()
+  }
+
+  /// The bytes of an `ay` that are not secret.
+  public func readOctets() throws(BusError) -> [UInt8] {
+    try withBytes { (bytes: RawSpan) throws(BusError) in bytes.withUnsafeBytes { Array($0) } }
   }
 
   /// Reads an array: `element` is called once for each, and must read (or skip) it. `contents` is the signature of

@@ -71,7 +71,11 @@ public struct MessageWriter: ~Copyable {
   public mutating func appendUInt64(_ value: UInt64) { appendBasic("t", value) }
 
   /// An `s` with a copy of a text that is a secret. Fails if the text is not UTF-8, or has a NUL, which D-Bus cannot carry.
-  public mutating func appendText(_ text: UnsafeRawBufferPointer) {
+  public mutating func appendText(_ text: RawSpan) {
+    text.withUnsafeBytes { appendText($0) }
+  }
+
+  private mutating func appendText(_ text: UnsafeRawBufferPointer) {
     guard count(text.count) else { return }
     let isText = (try? UTF8Span(validating: text.bindMemory(to: UInt8.self).span)) != nil && !text.contains(0)
     guard isText else { return failure = .invalidArguments("a secret is no text") }
@@ -84,28 +88,16 @@ public struct MessageWriter: ~Copyable {
   // MARK: Bytes
 
   /// An `ay` with a copy of the bytes.
-  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
-    guard count(bytes.count) else { return }
-    check(
-      sd_bus_message_append_array(pointer, Message.code("y"), bytes.baseAddress, bytes.count), writing: "bytes")
+  public mutating func appendBytes(_ bytes: RawSpan) {
+    guard count(bytes.byteCount) else { return }
+    let result = bytes.withUnsafeBytes { from in
+      sd_bus_message_append_array(pointer, Message.code("y"), from.baseAddress, from.count)
+    }
+    check(result, writing: "bytes")
   }
 
   /// An `ay` with a copy of bytes that are not secret.
-  public mutating func appendBytes(_ bytes: [UInt8]) {
-    bytes.withUnsafeBytes { appendBytes($0) }
-  }
-
-  /// An `ay` of `count` bytes, which `fill` writes straight into the message. The space is not zeroed before; if
-  /// `fill` throws, the message is not sent.
-  public mutating func appendBytes<E: Error>(
-    count: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
-  ) throws(E) {
-    guard self.count(count) else { return }
-    var start: UnsafeMutableRawPointer?
-    check(sd_bus_message_append_array_space(pointer, Message.code("y"), count, &start), writing: "bytes")
-    guard failure == nil else { return }
-    try fill(UnsafeMutableRawBufferPointer(start: count == 0 ? nil : start, count: count))
-  }
+  public mutating func appendBytes(_ bytes: [UInt8]) { appendBytes(bytes.span.bytes) }
 
   // MARK: Containers
 

@@ -23,18 +23,17 @@ extension PrivateKey {
     var front = SSHWriter()
     for text in [type] + texts { front.text(text) }
     var size = front.bytes.count
-    for name in numbers { size += try new.withNumber(name) { 4 + $0.count } }
+    for name in numbers { size += try new.withNumber(name) { 4 + $0.byteCount } }
     var fields = try SecureBytes(count: size)
     fields.write(front.bytes.span.bytes, at: 0)
     var place = front.bytes.count
     for name in numbers {
       let count = try new.withNumber(name) { number in
-        fields.withUnsafeMutableBytes { out in
-          let room = UnsafeMutableRawBufferPointer(rebasing: out[place...])
-          withUnsafeBytes(of: UInt32(number.count).bigEndian) { room.copyMemory(from: $0) }
-          UnsafeMutableRawBufferPointer(rebasing: room[4...]).copyMemory(from: number)
-        }
-        return number.count
+        var length = SSHWriter()
+        length.number(UInt32(number.byteCount))
+        fields.write(length.bytes.span.bytes, at: place)
+        fields.write(number, at: place + 4)
+        return number.byteCount
       }
       place += 4 + count
     }

@@ -108,23 +108,13 @@ public struct PrivateKey: ~Copyable {
   }
 
   private func signingKey() throws(GcryptError) -> SigningKey {
-    try fields.bytes.withUnsafeBytes { (all) throws(GcryptError) in
-      let secret = numbers.map { UnsafeRawBufferPointer(rebasing: all[$0]) }
-      switch (publicKey.numbers, publicKey.kind) {
-      case (.rsa(let exponent, let modulus), _):
-        return try modulus.span.bytes.withUnsafeBytes { (modulus) throws(GcryptError) in
-          try exponent.span.bytes.withUnsafeBytes { (exponent) throws(GcryptError) in
-            try SigningKey(
-              modulus: modulus, exponent: exponent,
-              .init(d: secret[0], p: secret[2], q: secret[3], inverse: secret[1]))
-          }
-        }
-      case (.ecdsa(let point), .ecdsa(let curve)):
-        return try point.span.bytes.withUnsafeBytes { (point) throws(GcryptError) in
-          try SigningKey(curve, point: point, scalar: secret[0])
-        }
-      default: throw .badBufferSize
-      }
+    switch (publicKey.numbers, publicKey.kind) {
+    case (.rsa(let exponent, let modulus), _):
+      let places = SigningKey.RSANumbers(d: numbers[0], p: numbers[2], q: numbers[3], inverse: numbers[1])
+      return try SigningKey(modulus: modulus, exponent: exponent, places, in: fields.bytes)
+    case (.ecdsa(let point), .ecdsa(let curve)):
+      return try SigningKey(curve, point: point, scalar: fields.bytes.extracting(numbers[0]))
+    default: throw .badBufferSize
     }
   }
 
@@ -143,12 +133,12 @@ public struct PrivateKey: ~Copyable {
         // Without a flag the protocol means SHA-1, which is no longer secure, so this uses SHA-256. `ssh-add -T` of OpenSSH 9.2
         // sends no flag, and accepts SHA-256.
         let hash: SignatureHash = flags.contains(.sha512) && !flags.contains(.sha256) ? .sha512 : .sha256
-        let signature = try message.withUnsafeBytes { try signingKey().signRSA($0, hash) }
+        let signature = try signingKey().signRSA(message, hash)
         let size = modulus.drop { $0 == 0 }.count
         out.text(hash == .sha256 ? "rsa-sha2-256" : "rsa-sha2-512")
         out.string([UInt8](repeating: 0, count: max(0, size - signature.count)) + signature)
       case .ecdsa(let curve):
-        let (r, s) = try message.withUnsafeBytes { try signingKey().signECDSA($0, curve.hash) }
+        let (r, s) = try signingKey().signECDSA(message, curve.hash)
         var numbers = SSHWriter()
         numbers.integer(r)
         numbers.integer(s)

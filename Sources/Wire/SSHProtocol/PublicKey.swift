@@ -188,7 +188,7 @@ public struct PublicKey: Equatable, Sendable {
 
   /// The fingerprint, such as "SHA256:…", by which people recognise a key. A certificate has the fingerprint of its key.
   public var fingerprint: String {
-    let digest = plainBlob.withUnsafeBytes { SignatureHash.sha256.digest($0) }
+    let digest = SignatureHash.sha256.digest(plainBlob.span.bytes)
     return "SHA256:" + String(Base64.encode(digest).prefix { $0 != "=" })
   }
 
@@ -233,9 +233,7 @@ public struct PublicKey: Equatable, Sendable {
       case "rsa-sha2-512": hash = .sha512
       default: return false
       }
-      return message.withUnsafeBytes {
-        SignatureVerification.rsa(value, of: $0, hash, modulus: modulus, exponent: exponent)
-      }
+      return SignatureVerification.rsa(value, of: message, hash, modulus: modulus, exponent: exponent)
     case (.ecdsa(let point), .ecdsa(let curve)):
       return type == kind.name && Self.isECDSA(value, of: message, curve, point: point)
     default: return false
@@ -247,6 +245,6 @@ public struct PublicKey: Equatable, Sendable {
     guard let r = try? numbers.octets(value.span.bytes), let s = try? numbers.octets(value.span.bytes), numbers.isAtEnd,
       !r.isEmpty, !s.isEmpty
     else { return false }
-    return message.withUnsafeBytes { SignatureVerification.ecdsa((r, s), of: $0, curve, point: point) }
+    return SignatureVerification.ecdsa((r, s), of: message, curve, point: point)
   }
 }

@@ -41,8 +41,7 @@ public struct SecurityKey: Equatable, Sendable {
 
   /// The bytes that a device signs for a message.
   static func signed(_ message: RawSpan, application: [UInt8], state: [UInt8]) -> [UInt8] {
-    let digest = message.withUnsafeBytes { SignatureHash.sha256.digest($0) }
-    return application.withUnsafeBytes { SignatureHash.sha256.digest($0) } + state + digest
+    SignatureHash.sha256.digest(application.span.bytes) + state + SignatureHash.sha256.digest(message)
   }
 }
 

@@ -44,27 +44,20 @@ public final class SecretChannel {
       out.appendString(SecretChannel.algorithm)
       out.appendVariant("ay") { $0.appendBytes(ours) }
     } read: { (answer: Message) throws(BusError) in
-      let key = try answer.readVariant("ay") { (key: Message) throws(BusError) in try key.withBytes { Array($0) } }
+      let key = try answer.readVariant("ay") { (key: Message) throws(BusError) in try key.readOctets() }
       return (key, try answer.readObjectPath())
     }
     do {
-      return try theirs.withUnsafeBytes { theirs in (path, try agreement.take()?.agree(peerPublicKey: theirs)) }
+      return (path, try agreement.take()?.agree(peerPublicKey: theirs.span.bytes))
     } catch { throw .failed("no session key was agreed on") }
   }
 
   /// Writes a secret in the interface's structure.
   public func write(_ secret: Secret, to out: inout MessageWriter) throws(BusError) {
-    var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
-    var sealed = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
-    do {
-      try secret.withBytes { bytes in
-        try bytes.withUnsafeBytes { plain in
-          try iv.withUnsafeMutableBytes { iv in
-            try sealed.withUnsafeMutableBytes { try cipher.encrypt(plain, iv: iv, into: $0) }
-          }
-        }
-      }
-    } catch { throw .failed("the secret could not be encrypted") }
+    let (iv, sealed): ([UInt8], [UInt8])
+    do { (iv, sealed) = try secret.withBytes { try cipher.encrypt($0) } } catch {
+      throw .failed("the secret could not be encrypted")
+    }
     out.open("r", "oayays")
     out.appendObjectPath(path)
     out.appendBytes(iv)
@@ -77,16 +70,12 @@ public final class SecretChannel {
   public func read(from message: Message) throws(BusError) -> Secret {
     try message.readStruct("oayays") { [cipher] (fields: Message) throws(BusError) in
       try fields.skip()
-      let iv = try fields.withBytes { Array($0) }
-      let sealed = try fields.withBytes { Array($0) }
+      let iv = try fields.readOctets()
+      let sealed = try fields.readOctets()
       let type = try fields.readString()
       do {
         var plain = try SecureBytes(count: sealed.count)
-        let count = try plain.withUnsafeMutableBytes { out in
-          try sealed.withUnsafeBytes { sealed in
-            try iv.withUnsafeBytes { iv in try cipher.decrypt(sealed, iv: iv, into: out) }
-          }
-        }
+        let count = try cipher.decrypt(sealed.span.bytes, iv: iv.span.bytes, into: plain.mutableBytes)
         return Secret(try plain.prefix(count), contentType: type)
       } catch { throw .failed("the secret could not be decrypted") }
     }

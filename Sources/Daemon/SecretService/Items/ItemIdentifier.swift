@@ -25,12 +25,13 @@ struct ItemIdentifier: Equatable {
   }
 
   /// The number, the largest byte first, then the uuid.
-  var bytes: [UInt8] { withUnsafeBytes(of: item.bigEndian) { Array($0) } + uuid }
+  var bytes: [UInt8] { (0..<8).reversed().map { UInt8(truncatingIfNeeded: item >> (8 * $0)) } + uuid }
 
   /// Reads one from a message.
   static func read(_ message: Message) throws(BusError) -> ItemIdentifier {
-    let bytes = try message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in Array(bytes) }
-    guard let identifier = ItemIdentifier(bytes) else { throw .invalidArguments("identifiers have \(size) bytes") }
+    guard let identifier = ItemIdentifier(try message.readOctets()) else {
+      throw .invalidArguments("identifiers have \(size) bytes")
+    }
     return identifier
   }
 }

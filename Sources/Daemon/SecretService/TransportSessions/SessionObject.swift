@@ -49,7 +49,7 @@ final class SessionObject {
     case TransportSession.encrypted:
       guard try call.message.peekVariant() == "ay" else { throw .invalidArguments("the public key must be bytes") }
       let agreed = try call.message.readVariant("ay") { (input: Message) throws(BusError) in
-        try input.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
+        try input.withBytes { (bytes: RawSpan) throws(BusError) in
           do throws(GcryptError) { return try KeyAgreement.respond(to: bytes, with: takeAgreement()) } catch {
             throw error == .outOfSecureMemory
               ? .limitsExceeded("there are too many sessions") : .invalidArguments("invalid public key")

@@ -34,10 +34,7 @@ final class TransportSession {
       writer.appendBytes(sealed.ciphertext)
     } else {
       writer.appendBytes([UInt8]())
-      let bytes = secret.bytes
-      writer.appendBytes(count: secret.count) { space in
-        bytes.withUnsafeBytes { space.copyMemory(from: $0) }
-      }
+      writer.appendBytes(secret.bytes)
     }
     writer.appendString(contentType)
     writer.close()
@@ -46,28 +43,19 @@ final class TransportSession {
   private static func encrypt(
     _ secret: borrowing SecureBytes, with cipher: SessionCipher
   ) throws(BusError) -> (iv: [UInt8], ciphertext: [UInt8]) {
-    var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
-    var ciphertext = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
-    do {
-      try secret.bytes.withUnsafeBytes { plaintext in
-        try iv.withUnsafeMutableBytes { iv in
-          try ciphertext.withUnsafeMutableBytes { try cipher.encrypt(plaintext, iv: iv, into: $0) }
-        }
-      }
-    } catch {
+    do { return try cipher.encrypt(secret.bytes) } catch {
       throw .failed("the secret could not be encrypted for the session")
     }
-    return (iv, ciphertext)
   }
 
   /// Reads the fields after the session's path in a structure Secret.
   func read(from message: Message) throws(BusError) -> ReceivedSecret {
-    let parameters = try message.withBytes { Array($0) }
+    let parameters = try message.readOctets()
     guard let cipher else {
       guard parameters.isEmpty else { throw .invalidArguments("a plain session has no parameters") }
       let value = try ReceivedSecret.secure {
-        try message.readBytes { (bytes: UnsafeRawBufferPointer) throws(SodiumError) in
-          ReceivedSecret.Box(try SecureBytes(copying: RawSpan(_unsafeBytes: bytes)))
+        try message.readBytes { (bytes: RawSpan) throws(SodiumError) in
+          ReceivedSecret.Box(try SecureBytes(copying: bytes))
         }
       }
       return ReceivedSecret(value: value, contentType: try message.readString())
@@ -75,20 +63,18 @@ final class TransportSession {
     guard parameters.count == SessionCipher.blockSize else {
       throw .invalidArguments("the parameters must be an IV of 16 bytes")
     }
-    let box = try message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
+    let box = try message.withBytes { (bytes: RawSpan) throws(BusError) in
       try TransportSession.decrypt(bytes, iv: parameters, with: cipher)
     }
     return ReceivedSecret(value: box, contentType: try message.readString())
   }
 
   private static func decrypt(
-    _ bytes: UnsafeRawBufferPointer, iv: [UInt8], with cipher: SessionCipher
+    _ bytes: RawSpan, iv: [UInt8], with cipher: SessionCipher
   ) throws(BusError) -> ReceivedSecret.Box {
     do {
-      var plain = try SecureBytes(count: bytes.count)
-      let count = try iv.withUnsafeBytes { iv in
-        try plain.withUnsafeMutableBytes { out in try cipher.decrypt(bytes, iv: iv, into: out) }
-      }
+      var plain = try SecureBytes(count: bytes.byteCount)
+      let count = try cipher.decrypt(bytes, iv: iv.span.bytes, into: plain.mutableBytes)
       return ReceivedSecret.Box(try plain.prefix(count))
     } catch is GcryptError {
       throw .invalidArguments("the secret does not decrypt in this session")

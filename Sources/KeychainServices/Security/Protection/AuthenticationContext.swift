@@ -16,5 +16,5 @@ package protocol AuthenticationContext: AnyObject, Sendable {
   /// The number of passphrases of this program's contexts that the kernel did not lock in memory.
   var lockFailures: UInt64 { get }
   /// Lends the passphrase that the program gave; nil if there is none.
-  func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result?
+  func withPassphrase<Result>(_ body: (RawSpan) -> Result) -> Result?
 }

@@ -255,16 +255,16 @@ extension KWalletService {
 
   /// Appends a password. It is empty if there is no entry, or if the entry is not text.
   private static func append(text: Secret?, to out: inout MessageWriter) {
-    guard let text, text.isText, text.withBytes({ bytes in bytes.withUnsafeBytes { !$0.contains(0) } }) else {
+    guard let text, text.isText, text.withBytes({ !$0.contains(0) }) else {
       return out.appendString("")
     }
-    text.withBytes { bytes in bytes.withUnsafeBytes { out.appendText($0) } }
+    text.withBytes { out.appendText($0) }
   }
 
   /// Appends a value as Qt writes it; no bytes if there is no value.
   private static func append(_ entry: WalletStore.Entry?, to out: inout MessageWriter) throws(BusError) {
     guard let entry, let secret = entry.secret else { return out.appendBytes([]) }
-    if entry.form == .binary { return secret.withBytes { bytes in bytes.withUnsafeBytes { out.appendBytes($0) } } }
+    if entry.form == .binary { return secret.withBytes { out.appendBytes($0) } }
     do {
       let bytes = try secret.withBytes { try SecureBytes(copying: $0) }
       let value: SecureBytes? =
@@ -274,7 +274,7 @@ extension KWalletService {
         case .base64, .binary: try Base64.decode(secret: bytes.bytes)
         }
       guard let value else { return out.appendBytes([]) }
-      value.bytes.withUnsafeBytes { out.appendBytes($0) }
+      out.appendBytes(value.bytes)
     } catch { throw .failed("there is no memory for the entry") }
   }
 
@@ -372,8 +372,8 @@ extension KWalletService {
     call.reply { $0.appendInt32(result) }
   }
 
-  private static func secret(_ bytes: UnsafeRawBufferPointer) throws(BusError) -> Secret {
-    do { return Secret(try SecureBytes(copying: bytes.bytes), contentType: "text/plain") } catch {
+  private static func secret(_ bytes: RawSpan) throws(BusError) -> Secret {
+    do { return Secret(try SecureBytes(copying: bytes), contentType: "text/plain") } catch {
       throw .failed("there is no memory for the value")
     }
   }

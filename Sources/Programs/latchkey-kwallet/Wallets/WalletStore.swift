@@ -298,7 +298,7 @@ final class WalletStore {
   /// One item of an answer, if the item is an entry of this collection.
   private static func entry(_ item: Message, _ home: String) throws(BusError) -> Entry? {
     let path = try item.readObjectPath()
-    let identifier = try item.withBytes { Array($0) }
+    let identifier = try item.readOctets()
     let names = names(try item.readStringDictionary())
     // Skips the label, the two times, the class and the requirements.
     for _ in 0..<5 { try item.skip() }

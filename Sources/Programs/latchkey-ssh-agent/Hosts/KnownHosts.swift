@@ -70,14 +70,6 @@ struct KnownHosts {
   private static func isHash(_ field: Substring, of name: String) -> Bool {
     let parts = field.split(separator: "|")
     guard parts.count == 3, let salt = Base64.decode(parts[1]), let hash = Base64.decode(parts[2]) else { return false }
-    var code = [UInt8](repeating: 0, count: Digest.sha1.byteCount)
-    do {
-      try code.withUnsafeMutableBytes { code in
-        try salt.withUnsafeBytes { salt in
-          try Array(name.utf8).withUnsafeBytes { try Digest.sha1.authenticate($0, key: salt, into: code) }
-        }
-      }
-    } catch { return false }
-    return code == hash
+    return (try? Digest.sha1.authenticate(Array(name.utf8), key: salt)) == hash
   }
 }

@@ -160,8 +160,8 @@ struct RunningKWallet {
       try answer.readDictionary("sv") { (entry: Message) throws(BusError) in
         let name = try entry.readString()
         let value = try entry.readVariant("ay") { (value: Message) throws(BusError) in
-          try value.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) -> Secret? in
-            guard let copy = try? SecureBytes(copying: bytes.bytes) else { return nil }
+          try value.withBytes { (bytes: RawSpan) throws(BusError) -> Secret? in
+            guard let copy = try? SecureBytes(copying: bytes) else { return nil }
             return Secret(copy)
           }
         }

@@ -19,9 +19,7 @@ final class SecretExchange {
   /// Answers the prompter, which sends the first text.
   init(answering text: String) throws {
     guard let peer = SecretExchange.value("public", in: text) else { throw Malformed() }
-    let (key, cipher) = try peer.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
-      try KeyAgreement.respond(to: bytes, group: .systemPrompter)
-    }
+    let (key, cipher) = try KeyAgreement.respond(to: peer.span.bytes, group: .systemPrompter)
     self.cipher = cipher
     self.text = "\(SecretExchange.group)\npublic=\(Base64.encode(key))\n"
   }
@@ -32,11 +30,7 @@ final class SecretExchange {
       sealed.count <= SecretExchange.secretLimit
     else { throw Malformed() }
     var opened = try SecureBytes(count: sealed.count)
-    let count = try opened.withUnsafeMutableBytes { out in
-      try sealed.withUnsafeBytes { sealed in
-        try iv.withUnsafeBytes { iv in try cipher.decrypt(sealed, iv: iv, into: out) }
-      }
-    }
+    let count = try cipher.decrypt(sealed.span.bytes, iv: iv.span.bytes, into: opened.mutableBytes)
     return try opened.prefix(count)
   }
 

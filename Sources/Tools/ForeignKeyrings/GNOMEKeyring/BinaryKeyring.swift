@@ -13,7 +13,7 @@ enum BinaryKeyring {
   private static let checkSize = 16
 
   static func isOne(_ bytes: borrowing SecureBytes) -> Bool {
-    bytes.bytes.withUnsafeBytes { $0.starts(with: magic) }
+    bytes.bytes.starts(with: magic)
   }
 
   /// The keyring's label, which is in the clear.
@@ -104,27 +104,16 @@ enum BinaryKeyring {
       var key = try SecureBytes(count: Digest.sha256.byteCount)
       var content = try SecureBytes(count: sealed.count)
       var check = try SecureBytes(count: checkSize)
-      try bytes.bytes.withUnsafeBytes { file in
-        let salt = UnsafeRawBufferPointer(rebasing: file[salt])
-        try password.bytes.withUnsafeBytes { password in
-          try key.withUnsafeMutableBytes { try Digest.sha256.hash(password, salt, rounds: rounds, into: $0) }
-        }
-        let ciphertext = UnsafeRawBufferPointer(rebasing: file[sealed])
-        try key.bytes.withUnsafeBytes { key in
-          try content.withUnsafeMutableBytes { content in
-            try UnpaddedCipher.aes.decrypt(
-              ciphertext, key: UnsafeRawBufferPointer(rebasing: key[..<16]),
-              iv: UnsafeRawBufferPointer(rebasing: key[16...]), into: content)
-          }
-        }
+      try Digest.sha256.hash(
+        password.bytes, bytes.bytes.extracting(salt), rounds: rounds, into: key.mutableBytes)
+      try UnpaddedCipher.aes.decrypt(
+        bytes.bytes.extracting(sealed), key: key.bytes.extracting(first: 16),
+        iv: key.bytes.extracting(droppingFirst: 16),
+        into: content.mutableBytes)
+      try Digest.md5.hash(content.bytes.extracting(droppingFirst: checkSize), into: check.mutableBytes)
+      guard Sodium.equal(check.bytes, content.bytes.extracting(first: checkSize)) else {
+        throw ForeignFileError.wrongPassword
       }
-      let isRight = try content.bytes.withUnsafeBytes { content in
-        try check.withUnsafeMutableBytes { check in
-          try Digest.md5.hash(UnsafeRawBufferPointer(rebasing: content[checkSize...]), into: check)
-          return check.elementsEqual(content[..<checkSize])
-        }
-      }
-      guard isRight else { throw ForeignFileError.wrongPassword }
       return content
     } catch let error as ForeignFileError { throw error } catch { throw .noMemory }
   }

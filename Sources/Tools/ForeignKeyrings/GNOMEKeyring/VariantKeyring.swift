@@ -36,14 +36,8 @@ enum VariantKeyring {
   ) throws(ForeignFileError) -> SecureBytes {
     do {
       var key = try SecureBytes(count: 16)
-      try password.bytes.withUnsafeBytes { password in
-        try bytes.bytes.withUnsafeBytes { file in
-          try key.withUnsafeMutableBytes {
-            try PasswordKey.derive(
-              password, salt: UnsafeRawBufferPointer(rebasing: file[salt]), rounds: rounds, digest: .sha256, into: $0)
-          }
-        }
-      }
+      try PasswordKey.derive(
+        password.bytes, salt: bytes.bytes.extracting(salt), rounds: rounds, digest: .sha256, into: key.mutableBytes)
       return key
     } catch { throw .noMemory }
   }
@@ -66,20 +60,11 @@ enum VariantKeyring {
     do {
       var content = try SecureBytes(count: signed.count - 16)
       var code = try SecureBytes(count: 32)
-      let count = try bytes.bytes.withUnsafeBytes { file in
-        try key.bytes.withUnsafeBytes { key in
-          let isRight = try code.withUnsafeMutableBytes { code in
-            try Digest.sha256.authenticate(UnsafeRawBufferPointer(rebasing: file[signed]), key: key, into: code)
-            return code.elementsEqual(file[blob.suffix(32)])
-          }
-          guard isRight else { throw ForeignFileError.wrongPassword }
-          return try content.withUnsafeMutableBytes { content in
-            try SessionCipher(copying: key).decrypt(
-              UnsafeRawBufferPointer(rebasing: file[signed.dropLast(16)]),
-              iv: UnsafeRawBufferPointer(rebasing: file[signed.suffix(16)]), into: content)
-          }
-        }
-      }
+      let file = bytes.bytes
+      try Digest.sha256.authenticate(file.extracting(signed), key: key.bytes, into: code.mutableBytes)
+      guard Sodium.equal(code.bytes, file.extracting(blob.suffix(32))) else { throw ForeignFileError.wrongPassword }
+      let count = try SessionCipher(copying: key.bytes).decrypt(
+        file.extracting(signed.dropLast(16)), iv: file.extracting(signed.suffix(16)), into: content.mutableBytes)
       return try content.prefix(count)
     } catch let error as ForeignFileError { throw error } catch GcryptError.undecryptable {
       throw .damaged

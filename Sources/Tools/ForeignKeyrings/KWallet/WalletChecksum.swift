@@ -2,17 +2,17 @@
 /// file is whole, and no secret depends on it.
 enum WalletChecksum {
   /// The 20 bytes of the checksum.
-  static func of(_ bytes: Slice<UnsafeRawBufferPointer>) -> [UInt8] {
+  static func of(_ bytes: RawSpan) -> [UInt8] {
     var state: [UInt32] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0]
     var words = [UInt32](repeating: 0, count: 16)
-    let count = bytes.count
+    let count = bytes.byteCount
     let total = (count + 9 + 63) / 64 * 64
     for start in stride(from: 0, to: total, by: 64) {
       for index in 0..<64 {
         let place = start + index
         let octet: UInt8 =
           if place < count {
-            bytes[bytes.startIndex + place]
+            bytes[place]
           } else if place == count {
             0x80
           } else if place >= total - 8 {
@@ -27,7 +27,7 @@ enum WalletChecksum {
     }
     // These variables held parts of the secrets.
     for index in words.indices { words[index] = 0 }
-    return state.flatMap { word in withUnsafeBytes(of: word.littleEndian) { Array($0) } }
+    return state.flatMap { word in [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: word >> $0) } }
   }
 
   private static func mix(_ state: inout [UInt32], _ words: inout [UInt32]) {

@@ -25,7 +25,7 @@ public enum WalletFile {
 
   /// The form of a file's bytes.
   public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
-    guard bytes.count >= magic.count + 4, bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else {
+    guard bytes.count >= magic.count + 4, bytes.bytes.starts(with: magic) else {
       throw .unknownFormat
     }
     // The first number of the version, which is 0, the cipher, and the hash.
@@ -73,14 +73,8 @@ public enum WalletFile {
     do {
       let key = form == .salted ? try saltedKey(password, salt) : try unsaltedKey(password)
       var content = try SecureBytes(count: sealed.count)
-      try bytes.bytes.withUnsafeBytes { file in
-        try key.bytes.withUnsafeBytes { key in
-          try content.withUnsafeMutableBytes { content in
-            let cipher = form == .salted ? UnpaddedCipher.blowfish : .swappedBlowfish
-            try cipher.decrypt(UnsafeRawBufferPointer(rebasing: file[sealed]), key: key, into: content)
-          }
-        }
-      }
+      let cipher = form == .salted ? UnpaddedCipher.blowfish : .swappedBlowfish
+      try cipher.decrypt(bytes.bytes.extracting(sealed), key: key.bytes, into: content.mutableBytes)
       return content
     } catch { throw .noMemory }
   }
@@ -89,13 +83,8 @@ public enum WalletFile {
     _ password: borrowing SecureBytes, _ salt: borrowing SecureBytes
   ) throws -> SecureBytes {
     var key = try SecureBytes(count: 56)
-    try password.bytes.withUnsafeBytes { password in
-      try salt.bytes.withUnsafeBytes { salt in
-        try key.withUnsafeMutableBytes {
-          try PasswordKey.derive(password, salt: salt, rounds: rounds, digest: .sha512, into: $0)
-        }
-      }
-    }
+    try PasswordKey.derive(
+      password.bytes, salt: salt.bytes, rounds: rounds, digest: .sha512, into: key.mutableBytes)
     return key
   }
 
@@ -114,11 +103,8 @@ public enum WalletFile {
     var offset = 0
     for (index, size) in sizes.enumerated() {
       let end = index == 3 ? password.count : min(16 * index + 16, password.count)
-      try password.bytes.withUnsafeBytes { password in
-        try digest.withUnsafeMutableBytes {
-          try Digest.sha1.hash(UnsafeRawBufferPointer(rebasing: password[(16 * index)..<end]), rounds: 2000, into: $0)
-        }
-      }
+      try Digest.sha1.hash(
+        password.bytes.extracting((16 * index)..<end), rounds: 2000, into: digest.mutableBytes)
       key.write(0..<size, of: digest, at: offset)
       offset += size
     }
@@ -134,25 +120,20 @@ public enum WalletFile {
     // With a wrong password the size can be any number.
     guard size <= content.count - headSize - checksumSize else { throw .wrongPassword }
     let range = headSize..<(headSize + size)
-    let isRight = try checksum(content, range, form) { sum in
-      content.bytes.withUnsafeBytes { $0.suffix(checksumSize).elementsEqual(sum) }
-    }
-    guard isRight else { throw .wrongPassword }
+    let sum = try checksum(content, range, form)
+    guard Sodium.equal(sum.span.bytes, content.bytes.extracting(last: checksumSize)) else { throw .wrongPassword }
     return range
   }
 
   private static func checksum(
-    _ content: borrowing SecureBytes, _ range: Range<Int>, _ form: Form, _ body: ([UInt8]) -> Bool
-  ) throws(ForeignFileError) -> Bool {
-    if form == .salted { return content.bytes.withUnsafeBytes { body(WalletChecksum.of($0[range])) } }
+    _ content: borrowing SecureBytes, _ range: Range<Int>, _ form: Form
+  ) throws(ForeignFileError) -> [UInt8] {
+    if form == .salted { return WalletChecksum.of(content.bytes.extracting(range)) }
     var sum = [UInt8](repeating: 0, count: checksumSize)
     do {
-      try content.bytes.withUnsafeBytes { content in
-        try sum.withUnsafeMutableBytes {
-          try Digest.sha1.hash(UnsafeRawBufferPointer(rebasing: content[range]), into: $0)
-        }
-      }
+      var room = sum.mutableSpan
+      try Digest.sha1.hash(content.bytes.extracting(range), into: room.mutableBytes)
     } catch { throw .noMemory }
-    return body(sum)
+    return sum
   }
 }
