@@ -95,8 +95,10 @@ with open(sys.argv[sys.argv.index("--event-stream-output-path") + 1], "w") as re
         print(json.dumps({"version": 0, "kind": of, "payload": payload}), file=record)
     def event(kind, name, symbol="default", text="", **payload):
         line("event", kind=kind, testID=f"Some.{name}/File.swift:1:2", messages=[{"symbol": symbol, "text": text}], **payload)
-    for name in ("passes()", "fails()", "traps()"):
+    for name in ("passes()", "fails()", "traps()", "rests()"):
         line("test", kind="function", id=f"Some.{name}/File.swift:1:2", name=name)
+    event("testSkipped", "rests()", "skip", 'Test rests() skipped: "needs root"')
+    for name in ("passes()", "fails()", "traps()"):
         event("testStarted", name)
     print("a line of a test without an end ✔ Test passes() passed after 0.1 seconds.")
     event("testEnded", "passes()", "pass")
@@ -119,8 +121,9 @@ def test_swift_testing_is_read_from_its_record_and_not_from_what_is_printed(caps
     status = Schedule([Part("unit", "a sample", (), 1, in_root=False, command=command)]).run()
     lines = capsys.readouterr().out.splitlines()
     assert status == 1 and "failed: Some.fails(): Expectation failed: 1 == 2" in "\n".join(lines)
+    assert "left out, 1 times: Skipped: needs root" in lines
     if traps:
-        assert any("failed: part unit: ended with status 1 after 2 tests; under way: Some.traps()" in line for line in lines)
-        assert lines[-1] == "1 passed, 2 failed"
+        assert any("failed: part unit: ended with status 1 after 3 tests; under way: Some.traps()" in line for line in lines)
+        assert lines[-1] == "1 passed, 2 failed, 1 skipped"
     else:
-        assert lines[-1] == "2 passed, 1 failed"
+        assert lines[-1] == "2 passed, 1 failed, 1 skipped"

@@ -166,8 +166,7 @@ class PartRun:
             if outcome == "failed":
                 failed.setdefault(name, line)
             elif outcome == "skipped":
-                self.skipped += 1
-                self.reasons_to_skip[line["reason"]] = self.reasons_to_skip.get(line["reason"], 0) + 1
+                self._leave_out(line["reason"])
             elif name not in failed:
                 self.passed += 1
         for name, line in failed.items():
@@ -176,6 +175,10 @@ class PartRun:
             self.failures.append(Failure(self.part, name, line["reason"], line["second_try"]))
         self.failed = len(failed)
         return begun - told
+
+    def _leave_out(self, reason):
+        self.skipped += 1
+        self.reasons_to_skip[reason] = self.reasons_to_skip.get(reason, 0) + 1
 
     def _lines(self):
         if not self.record.exists():
@@ -205,7 +208,8 @@ class PartRun:
                 begun.add(test)
             elif kind == "testSkipped":
                 told.add(test)
-                self.skipped += 1
+                # The text is `Test NAME skipped: "REASON"`.
+                self._leave_out("Skipped: " + (" ".join(texts).rpartition(" skipped: ")[2].strip('"') or "no reason was given"))
             elif kind == "testEnded":
                 told.add(test)
                 if any(message["symbol"] == "fail" for message in payload["messages"]):
