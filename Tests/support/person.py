@@ -12,9 +12,7 @@ class Person:
     """Starts a command on its own terminal, and types there."""
 
     def __init__(self, session, *command):
-        words = [str(word) for word in command]
-        if session.uid != 0:
-            words = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--", *words]
+        words = session.command_line(*command)
         self._terminal = pexpect.spawn(
             words[0], words[1:], env=session.environment, cwd=session.home, timeout=seconds(TIMEOUT), encoding="utf-8",
             preexec_fn=lambda: own_terminal(session), dimensions=(24, 200),

@@ -73,6 +73,13 @@ class Session:
         options = {"env": self.environment, "cwd": self.home, "umask": 0o022} | options
         return subprocess.Popen([str(argument) for argument in command], **options)
 
+    def command_line(self, *command):
+        """The words with which another program, such as pexpect, starts a process of the session's user."""
+        words = [str(word) for word in command]
+        if os.getuid() == self.uid:
+            return words
+        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups", "--", *words]
+
     def run(self, *command, input="", check=False, timeout=30, **options):
         """Runs the command to its end, and returns a subprocess.CompletedProcess with text. With `check`, the command
         must succeed."""

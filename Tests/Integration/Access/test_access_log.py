@@ -192,8 +192,7 @@ def test_a_sandboxed_application_is_called_by_its_id(present, sandboxes):  # noq
     lookup_it = ["secret-tool", "lookup", "k", "v"]
     if os.getuid() == 0:
         # Root needs no user namespace for the sandbox. The system may forbid user namespaces to others.
-        user = ["setpriv", f"--reuid={present.uid}", f"--regid={present.gid}", "--clear-groups", "--"]
-        done = subprocess.run([*sandbox, *user, *lookup_it], env=present.environment, capture_output=True, text=True)
+        done = subprocess.run([*sandbox, *present.command_line(*lookup_it)], env=present.environment, capture_output=True, text=True)
     else:
         done = present.run(*sandbox, *lookup_it)
     assert done.stdout == "the secret", done.stderr

@@ -46,8 +46,7 @@ class Application:
         sandbox += ["--ro-bind", info, "/.flatpak-info", "--"]
         if os.getuid() == 0:
             # Root needs no user namespace for the sandbox. The system may forbid user namespaces to others.
-            user = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--"]
-            self.process = subprocess.Popen([*sandbox, *user, *command], env=session.environment, **pipes)
+            self.process = subprocess.Popen([*sandbox, *session.command_line(*command)], env=session.environment, **pipes)
         else:
             self.process = session.start(*sandbox, *command, **pipes)
 

@@ -71,9 +71,9 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     command = ["latchkey", "run", "--", "sh", "-c", "echo got $TOKEN"]
     refused = unlocked.run(*command, cwd=project)
     assert refused.returncode == 1 and "not allowed" in refused.stderr
+    program, *arguments = unlocked.command_line(*command)
     terminal = pexpect.spawn(
-        "setpriv", [f"--reuid={unlocked.uid}", f"--regid={unlocked.gid}", "--clear-groups", *command] , cwd=str(project),
-        env=unlocked.environment, encoding="utf-8", timeout=seconds(20))
+        program, arguments, cwd=str(project), env=unlocked.environment, encoding="utf-8", timeout=seconds(20))
     terminal.expect("TOKEN  service=github")
     terminal.expect("in the environment, now from the item login/")
     terminal.expect("The command that gets them now: sh -c echo got")
@@ -104,9 +104,9 @@ def test_two_files_that_are_allowed_at_once_are_both_noted(unlocked):
         project = unlocked.home / name
         unlocked.run("mkdir", project, check=True)
         unlocked.run("tee", project / ".latchkey.yaml", input="env:\n  TOKEN:\n    service: github\n", check=True)
+        program, *arguments = unlocked.command_line(*command)
         terminal = pexpect.spawn(
-            "setpriv", [f"--reuid={unlocked.uid}", f"--regid={unlocked.gid}", "--clear-groups", *command], cwd=str(project),
-            env=unlocked.environment, encoding="utf-8", timeout=seconds(20))
+            program, arguments, cwd=str(project), env=unlocked.environment, encoding="utf-8", timeout=seconds(20))
         terminal.expect("Type 'yes'")
         waiting.append(terminal)
     for terminal in waiting:
