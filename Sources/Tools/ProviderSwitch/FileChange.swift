@@ -43,7 +43,10 @@ public struct FileChange: Codable, Equatable, Sendable {
     case .absent: return translated("remove \(place): \(purposeWords)")
     case .link(let target): return translated("link \(place) to \(target): \(purposeWords)")
     case .file:
-      if let line { return translated("add '\(line)' to \(place): \(purposeWords)") }
+      // The words show a tab as a space. To every program that reads such a file, both are the same.
+      if let line = line?.replacing("\t", with: " ") {
+        return translated("add '\(line)' to \(place): \(purposeWords)")
+      }
       guard !settings.isEmpty else { return translated("write \(place): \(purposeWords)") }
       let lines = settings.map { translated("\($0.key)=\($0.value) in [\($0.section)]") }
       let list = lines.dropFirst().reduce(lines[0]) { translated("\($0) and \($1)") }
