@@ -25,14 +25,37 @@ import Testing
   }
 
   /// No line makes a finger open the vault where the locker runs as the person.
-  @Test(arguments: [plain, FingerLine.text + "\n" + plain]) func aLockerOfThePersonsOwn(_ text: String) throws {
-    let plasma = "/usr/lib/pam.d/kde-fingerprint"
-    let found = try findings(true, [plasma: text])
-    #expect(found.map(\.id) == ["finger-line"] && found[0].condition == .warning && found[0].command == nil)
-    #expect(found[0].found.contains("kde-fingerprint unlocks the screen only"))
-    let beside = try findings(true, [plasma: text, Self.gdm: FingerLine.text + "\n" + Self.plain])
-    #expect(beside.map(\.condition) == [.ok] && !beside[0].found.contains("kde"))
-    #expect(try findings(false, [plasma: text]) == [])
+  @Test(arguments: ["kde-fingerprint", "swaylock", "i3lock", "mate-screensaver", "xscreensaver", "hyprlock"])
+  func aLockerOfThePersonsOwn(_ service: String) throws {
+    let path = "/usr/lib/pam.d/\(service)"
+    for text in [Self.plain, FingerLine.text + "\n" + Self.plain, "@include common-auth\n"] {
+      let files = [path: text, "/etc/pam.d/common-auth": Self.plain]
+      let found = try findings(true, files)
+      #expect(found.map(\.id) == ["finger-line"] && found[0].condition == .warning && found[0].command == nil)
+      #expect(found[0].found.contains("\(service) unlocks the screen only"))
+      let beside = try findings(true, files.merging([Self.gdm: FingerLine.text + "\n" + Self.plain]) { $1 })
+      #expect(beside.map(\.condition) == [.ok] && !beside[0].found.contains(service))
+      #expect(try findings(false, files) == [])
+    }
+  }
+
+  /// The promise before the protector is added names only places where a finger unlocks the vault.
+  @Test(
+    arguments: [
+      (["kde-fingerprint"], false, true), (["kde-fingerprint", "swaylock"], true, true), ([], true, false),
+      ([], false, false),
+    ] as [([String], Bool, Bool)])
+  func thePromiseNamesTheScreens(_ personsOwn: [String], hasGdm: Bool, saysScreenOnly: Bool) throws {
+    let system = try FakeSystem(hasGdm ? [Self.gdm: Self.plain] : [:])
+    for service in personsOwn { try system.put("/etc/pam.d/\(service)", Self.plain) }
+    // A locker of the person's own that asks for no finger is not named.
+    try system.put("/etc/pam.d/i3lock", "auth required pam_unix.so\n")
+    let promise = FingerPromise(system.root)
+    let isPrompt = !personsOwn.isEmpty && !hasGdm
+    #expect(promise.text.contains("at the locked screen") == !isPrompt && promise.text.contains("a weaker promise"))
+    #expect(promise.result.contains("at a prompt") == isPrompt)
+    #expect(promise.text.contains("unlocks the screen only") == saysScreenOnly && !promise.text.contains("i3lock"))
+    for service in personsOwn { #expect(promise.text.contains(service)) }
   }
 
   @Test func theLineWithoutAProtector() throws {

@@ -45,6 +45,9 @@ import Testing
     let before = try home.everything(below: "/")
     let done = try run(.toLatchkey, home)
     #expect(done.changes.map(\.path) == [Self.gdm])
+    let words = try #require(done.changes.first).words(home: nil)
+    #expect(
+      words.hasPrefix("add 'auth [success=done maxtries=die default=ignore] pam_latchkey.so finger' to \(Self.gdm):"))
     let after = lines(home)
     let place = try #require(after.firstIndex(of: FingerLine.text))
     #expect(after[place + 1].hasSuffix("pam_fprintd.so"))
@@ -56,11 +59,12 @@ import Testing
     #expect(try run(.back, home).changesNothing)
   }
 
-  @Test func theFileOfALockerThatRunsAsThePersonStays() throws {
-    let home = try system { try $0.put("/usr/lib/pam.d/kde-fingerprint", "auth required pam_fprintd.so\n") }
+  @Test(arguments: ["kde-fingerprint", "swaylock", "i3lock", "xscreensaver"])
+  func theFileOfALockerThatRunsAsThePersonStays(_ service: String) throws {
+    let home = try system { try $0.put("/usr/lib/pam.d/\(service)", "auth required pam_fprintd.so\n") }
     let plan = try run(.toLatchkey, home)
     #expect(plan.changes.map(\.path) == [Self.gdm])
-    #expect(plan.notes.count == 1 && plan.notes.first?.contains("kde-fingerprint is left as it is") == true)
+    #expect(plan.notes.count == 1 && plan.notes.first?.contains("\(service) is left as it is") == true)
   }
 
   @Test func aPackagesFileIsCopied() throws {

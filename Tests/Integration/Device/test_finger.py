@@ -137,7 +137,7 @@ def test_a_touch_unlocks_again_and_again(world):
         world.lock()
         world.unlock_by_finger()
     assert world.finger == ("in-memory", "")
-    assert "a finger at the locked screen" in world.session.run("latchkey", "protector", "list").stdout
+    assert "a finger, after the password" in world.session.run("latchkey", "protector", "list").stdout
 
 
 def test_with_a_tpm(session, logind, reader, stage):

@@ -46,7 +46,7 @@ final class ProtectorNotice {
     switch kind {
     case .recoveryCode: translated("A recovery code unlocks your vault now")
     case .securityKey: translated("One more security key unlocks your vault now")
-    case .finger: translated("A finger at the locked screen unlocks your vault now")
+    case .finger: translated("A finger unlocks your vault now")
     case .session: translated("Logins without a password unlock a part of your vault now")
     case .password, .device: translated("Something else unlocks your vault now")
     }

@@ -1,19 +1,13 @@
 import CLatchkeyHelper
 import Glibc
 import LatchkeyControl
+import LatchkeyDoctor
 import LatchkeyGettext
 
-/// Adds and removes the protector of a finger at the locked screen.
+/// Adds and removes the protector `finger`.
 struct FingerProtectorChange {
   let place: DaemonPlace
   let asking: RootKeyAsking
-
-  private static let promise = translated(
-    """
-    After your password has unlocked the vault, a finger at the locked screen can then unlock it again, for 48 hours.
-    That is a weaker promise than before: your finger opens the vault also if you did not want to give it.
-    Logging out, a restart, hibernation, five other fingers and every change of your enrolled fingers end it.
-    """)
 
   /// The cost without a TPM.
   private static let costWithoutTPM = translated(
@@ -31,11 +25,11 @@ struct FingerProtectorChange {
           translated(
             "this machine has no TPM. With --without-tpm the key is kept in memory: 'man latchkey-protector'."))
       }
-      StandardStream.output.show(Self.promise + "\n" + (withoutTPM ? Self.costWithoutTPM + "\n" : ""))
+      let promise = FingerPromise(SystemRoot("/"))
+      StandardStream.output.show(promise.text + "\n" + (withoutTPM ? Self.costWithoutTPM + "\n" : ""))
       try asking.confirm(isConfirmed)
       try asking.add(withoutTPM ? .addFingerInMemory : .addFinger, at: place, status)
-      print(
-        translated("From the next unlock by your password on, a finger at the locked screen unlocks the vault again."))
+      print(promise.result)
     }
   }
 

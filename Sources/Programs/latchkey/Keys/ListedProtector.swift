@@ -40,7 +40,7 @@ struct ListedProtector: Encodable {
     case "session": translated("logins without a password (after-first-unlock only)")
     case "device": translated("device key")
     case "security-key": translated("security key \(name)")
-    case "finger": translated("a finger at the locked screen, after the password")
+    case "finger": translated("a finger, after the password")
     default: translated("something that this version does not know")
     }
   }

@@ -42,9 +42,9 @@ struct ProtectorCommand: ParsableCommand {
         recovery-code: a code on paper, as by 'latchkey recovery create'. session: logins without a password \
         (automatic login, fingerprints and security keys) unlock the after-first-unlock secrets, and nothing else. \
         The administrator names the services of such logins in /etc/latchkey/services, one a line. The command says \
-        what becomes weaker. finger: a finger at the locked screen unlocks the vault again after the password has \
-        unlocked it, for 48 hours. The command says what becomes weaker. security-key: a FIDO2 security key with a \
-        PIN, which unlocks everything, from the first login on.
+        what becomes weaker. finger: a finger unlocks the vault again after the password has unlocked it, for 48 hours. \
+        The command says where, and what becomes weaker. security-key: a FIDO2 security key with a PIN, which unlocks \
+        everything, from the first login on.
         """))
 
     @OptionGroup var place: DaemonPlace

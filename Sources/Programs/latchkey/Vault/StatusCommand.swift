@@ -357,13 +357,13 @@ struct StatusCommand: ParsableCommand {
     return status.openedWithoutPassword ? translated("yes, by a login without a password") : translated("yes")
   }
 
-  /// Whether a finger at the locked screen unlocks the vault, and why not.
+  /// Whether a finger unlocks the vault, and why not.
   private static func finger(_ status: Status) -> String {
     switch status.finger {
     case .notAdded: ""
-    case .inTPM: translated("unlocks at the locked screen; the TPM has the key")
+    case .inTPM: translated("unlocks the vault again; the TPM has the key")
     case .inMemory:
-      translated("unlocks at the locked screen; the key is in memory, where whoever reads all memory finds it")
+      translated("unlocks the vault again; the key is in memory, where whoever reads all memory finds it")
     case .waitsForPassword:
       status.fingerProblem.map { translated("waits for the password: \($0.told)") }
         ?? translated("waits for the next unlock by the password")

@@ -26,10 +26,8 @@ package struct FingerLine: Equatable {
   /// as many again.
   package static let text = "auth\t[success=done maxtries=die default=ignore]\tpam_latchkey.so finger"
 
-  /// Lockers that ask PAM as the person.
-  private static let personsLockers: Set<String> = [
-    "kde-fingerprint", "kde", "kscreenlocker", "swaylock", "swaylock-plugin", "i3lock",
-  ]
+  /// Lockers that ask PAM as root. All others ask as the person.
+  private static let rootsLockers: Set<String> = ["gdm-fingerprint", "lightdm", "vlock", "physlock"]
 
   /// The PAM service.
   package let service: String
@@ -53,7 +51,7 @@ package struct FingerLine: Equatable {
     let entries = stack.entries
     let own = entries.firstIndex(where: \.asksFinger)
     let first = entries.firstIndex { readers.contains($0.module) }
-    if personsLockers.contains(service) { return own == nil && first == nil ? .none : .screenOnly }
+    if !rootsLockers.contains(service) { return own == nil && first == nil ? .none : .screenOnly }
     guard let reader = first else { return own == nil ? .none : .there }
     if let own { return own < reader ? .there : .unclear(entries[own].file) }
     // In a file that services share, the line would count for sudo and others too. A jump over the line would end one line too
