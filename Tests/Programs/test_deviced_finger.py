@@ -321,6 +321,32 @@ def test_nobody_else_has_a_finger_verified_and_nobody_from_elsewhere(service, re
         assert "Claim root" not in reader.calls and held(service, ROOT)[0] == "inMemory"
 
 
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["at the reader", "in front of it"])
+def test_person_who_leaves_the_seat_gives_the_reader_back(at_seat, reader, is_waiting):
+    reader.pause = is_waiting
+    with Holder(at_seat.path) as holder:
+        assert holder.touch(1) == "place"
+        reader.wait_for_person()
+        if is_waiting:
+            assert holder.touch(1, LEAVE) == "givenUp" and holder.touch(2) == "place"
+        reader.leave_seat()
+        assert holder.word(1 + is_waiting) == "away"
+        reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept")
+        assert reader.claimant is None and held(at_seat, ROOT) == ("inMemory", 5, None)
+        assert holder.touch(3) == "away" and reader.calls.count("Claim root") == 1
+        reader.take_seat()
+        assert holder.touch(4) == "place"
+
+
+def test_locker_keeps_the_reader_although_nobody_is_at_the_seat(at_seat, reader):
+    """A greeter in front of the session asks for the finger."""
+    with Holder(at_seat.path) as holder, Verification(at_seat.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        reader.leave_seat()
+        reader.touch()
+        assert waiting.word() == "matched" and holder.news() == holder.key
+
+
 def test_prompt_that_ends_gives_the_reader_back(at_seat, reader):
     reader.pause = 1
     with Holder(at_seat.path) as holder:

@@ -68,9 +68,10 @@ class Reader:
         self.root.chmod(0o755)
         self.address = f"unix:path={self.root}/bus"
         self._daemon = SystemBus(self.root, self.address)
-        # This library is preloaded into the service, and puts every user at a seat of the machine.
-        self.seat = self.root / "seat.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.seat, SEAT], check=True)
+        # This library is preloaded into the service. It puts every user at a seat of the machine, until the test has them leave.
+        self.seat, self._seats = self.root / "seat.so", self.root / "seats"
+        self._seats.mkdir()
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", f'-DSEATS="{self._seats}"', "-o", self.seat, SEAT], check=True)
         self.prints = self.root / "prints"
         self.prints.mkdir(mode=0o700)
         self.policy = self.root / "finger"
@@ -161,6 +162,14 @@ class Reader:
         while starts and any_open(self._inhibitors):
             assert not limit.is_over, "sleep is held up"
             time.sleep(0.005)
+
+    def leave_seat(self):
+        """No user is in front of the machine any more."""
+        (self.root / "away").touch()
+        (self.root / "away").rename(self._seats / "away")
+
+    def take_seat(self):
+        (self._seats / "away").unlink()
 
     def enroll(self, user="root", finger="7", content=b"print"):
         folder = self.prints / user / "virtual" / "0"

@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyDeviceService
 import LatchkeyDeviceStore
 import LatchkeyFingerReaders
+import LatchkeySystemd
 
 /// One user's covering key, the connection that gets it after a touch, and the verification that is under way.
 final class Hold {
@@ -11,6 +12,8 @@ final class Hold {
     unowned let peer: DevicePeer
     /// The number of the touch that the holder's own prompt awaits; nil if a locker awaits the touch.
     let touch: UInt32?
+    /// Watches whether the user of a touch stays in front of a seat; nil for a locker.
+    let seat: LoginMonitor?
     /// False until the reader is back from an earlier verification.
     var hasStarted = false
   }

@@ -161,13 +161,24 @@ final class Holds {
   func touch(_ number: UInt32, for peer: DevicePeer) -> HoldPacket.Word {
     guard let hold = holds[peer.user], hold.holder === peer else { return .notHeld }
     guard hold.awaited == nil else { return .noReader }
-    guard LoginSession.isAtSeat(peer.user) else { return .away }
+    // The watch begins first, so that it misses nothing.
+    let seat = try? LoginMonitor(of: .users, loop: loop) { [weak self, weak hold] in
+      if let self, let hold { seatsChanged(for: hold) }
+    }
+    guard let seat, LoginSession.isAtSeat(peer.user) else { return .away }
     if let found = endNow(of: hold) {
       end(hold, found)
       return .notHeld
     }
-    begin(hold, tries: 1, for: peer, touch: number)
+    begin(hold, tries: 1, for: peer, touch: number, at: seat)
     return .place
+  }
+
+  /// Gives the reader up if the user of a touch is not in front of a seat any more: the session ended, or another one came to the front.
+  private func seatsChanged(for hold: Hold) {
+    guard let touch = hold.awaited?.touch, !LoginSession.isAtSeat(hold.user) else { return }
+    cancel(hold)
+    say(.away, ofTouch: touch, to: hold)
   }
 
   /// Ends the verification for the holder's prompt, which no longer waits for a finger.
@@ -176,9 +187,11 @@ final class Holds {
     cancel(hold)
   }
 
-  private func begin(_ hold: Hold, tries: Int, for peer: DevicePeer, touch: UInt32? = nil) {
+  private func begin(
+    _ hold: Hold, tries: Int, for peer: DevicePeer, touch: UInt32? = nil, at seat: LoginMonitor? = nil
+  ) {
     let verification = FingerVerification(of: hold.name, tries: tries, loop: loop)
-    hold.awaited = Hold.Awaited(verification: verification, peer: peer, touch: touch)
+    hold.awaited = Hold.Awaited(verification: verification, peer: peer, touch: touch, seat: seat)
     startAwaited(of: hold.user)
   }
 

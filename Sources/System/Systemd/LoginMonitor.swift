@@ -1,15 +1,23 @@
 import CLatchkeySystemd
 
-/// Watches the files logind keeps of its sessions (sd-login's monitor, an inotify watch). It reports changes for which logind
-/// sends no signal, such as a session that begins to close.
+/// Watches the files that logind keeps of its sessions or users (sd-login's monitor, an inotify watch). It reports changes for
+/// which logind sends no signal, such as a session that begins to close.
 public final class LoginMonitor {
+  /// The files to watch, by their category in libsystemd.
+  public enum Files: String, Sendable {
+    /// A file for each session.
+    case sessions = "session"
+    /// A file for each user, which logind writes after the files of the user's sessions.
+    case users = "uid"
+  }
+
   private let monitor: OpaquePointer
   private var source: EventSource?
 
-  /// Calls `handler` after any session changed; many changes may make one call. Throws if logind keeps no files.
-  public init(loop: EventLoop, handler: @escaping () -> Void) throws(SystemdError) {
+  /// Calls `handler` after any of the files changed; many changes may make one call. Throws if logind keeps no files.
+  public init(of files: Files = .sessions, loop: EventLoop, handler: @escaping () -> Void) throws(SystemdError) {
     var monitor: OpaquePointer?
-    try SystemdError.check(sd_login_monitor_new("session", &monitor), "watch login sessions")
+    try SystemdError.check(sd_login_monitor_new(files.rawValue, &monitor), "watch login sessions")
     guard let monitor else { throw SystemdError(errno: 12, operation: "watch login sessions") }
     self.monitor = monitor
     source = nil

@@ -44,8 +44,31 @@ public struct LoginSession: Equatable, Sendable {
     return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
-  /// Whether a user has the session in front of a seat of this machine. Another session of the user's is not enough.
-  public static func isAtSeat(_ user: UInt32) -> Bool { sd_uid_get_seats(user, 1, nil) > 0 }
+  /// Whether a user has the session in front of a seat of this machine. Another session of the user's is not enough. A session
+  /// that has ended is not enough either: it keeps its seat while one of its processes runs.
+  public static func isAtSeat(_ user: UInt32) -> Bool {
+    var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+    guard sd_uid_get_sessions(user, 1, &list) > 0, let names = list else { return false }
+    defer { free(names) }
+    var isThere = false
+    var next = names
+    while let name = next.pointee {
+      let session = LoginSession(id: String(cString: name))
+      isThere = isThere || session.seat != nil && session.state != "closing"
+      free(name)
+      next += 1
+    }
+    return isThere
+  }
+
+  /// Whether the terminal of a process is at another machine, as for a login by ssh. If the process is in no session, like a
+  /// program of a desktop or of tmux, the user's desktop counts, and it must be at a seat. Without logind, nobody is away.
+  public static func isAway(process pid: Int32, of user: UInt32) -> Bool {
+    guard isLogindRunning else { return false }
+    if let session = ofProcess(pid) { return session.isRemote || session.seat == nil }
+    guard let desktop = text({ sd_uid_get_display(user, $0) }).map({ LoginSession(id: $0) }) else { return true }
+    return desktop.isRemote || desktop.seat == nil || desktop.type == "tty"
+  }
 
   /// Whether logind runs, judged by logind's folder.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
@@ -55,6 +78,12 @@ public struct LoginSession: Equatable, Sendable {
 
   /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
   public var type: String? { Self.text { sd_session_get_type(id, $0) } }
+
+  /// `opening`, `online`, `active`, `closing`; nil once the session is gone.
+  public var state: String? { Self.text { sd_session_get_state(id, $0) } }
+
+  /// `seat0`, for example; nil for a session without a seat.
+  public var seat: String? { Self.text { sd_session_get_seat(id, $0) } }
 
   /// The session's user.
   public var uid: UInt32? {
