@@ -39,11 +39,11 @@ import Testing
   @Test func theBytesAreThoseOfTheFormat() throws {
     let texts: [UInt8] =
       [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0, 1, 0, 0, 0x80, 0x2C, 0x01, 1, 0, 0x74] + [1, 0, 0x72, 1]
-      + [2, 0, 0x73, 0x68, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]
+      + [2, 0, 0x73, 0x68, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1]
     let request = PromptRequest(
       purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "",
       access: try AccessControl(text: "user-presence,application-password"), reuse: 300, change: "t", reason: "r",
-      interpreter: PromptRequest.Interpreter(program: "sh", pid: 7, started: 9), hasPassphrase: true)
+      interpreter: PromptRequest.Interpreter(program: "sh", pid: 7, started: 9), hasPassphrase: true, isAway: true)
     #expect(ShowPrompt.packet(answering: request) == [2, 5, 3] + texts)
     #expect(
       OpenPrompt.packet(answering: OpenedPrompt(number: 0x0102, request: request)) == [2, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3]
@@ -121,8 +121,8 @@ import Testing
     }
   }
 
-  /// The end of a request from a program that is not an interpreter: an empty name, no process, no start.
-  private static let noInterpreter = [UInt8](repeating: 0, count: 2 + 4 + 8)
+  /// The end of a request from a program that is not an interpreter and not at another machine: an empty name, no process, no start.
+  private static let noInterpreter = [UInt8](repeating: 0, count: 2 + 4 + 8 + 1)
 
   /// Whether a client reads a packet as an answer with a prompt.
   private func isRead(_ packet: [UInt8]) -> Bool { ShowPrompt.read(packet) != nil || OpenPrompt.read(packet) != nil }
@@ -150,6 +150,7 @@ import Testing
     let rest = texts + [0] + PromptPacketTests.noInterpreter
     #expect(isRead([2, 5, 1] + rest))
     #expect(!isRead([2, 5, 1] + texts + [2] + PromptPacketTests.noInterpreter))
+    #expect(!isRead([2, 5, 1] + rest.dropLast() + [2]))
     #expect(!isRead([2, 5, purpose] + rest))
     #expect(!isRead([2, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest))
   }

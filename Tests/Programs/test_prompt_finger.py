@@ -64,6 +64,17 @@ def test_a_touch_that_nobody_waits_for_any_more(held, terminal, way):  # noqa: F
     assert terminal.is_as_before
 
 
+def test_it_is_not_offered_on_a_terminal_at_another_machine(held, terminal):  # noqa: F811
+    """An empty answer goes to the stack there, as any other."""
+    held.service("latchkey-unlock", held.password_line)
+    held.start(terminal=terminal.path, away=True)
+    terminal.expect(ASKED)
+    terminal.type("\n")
+    terminal.expect(ASKED)
+    terminal.type(PASSWORD + "\n")
+    assert held.end() == ACCEPTED and OFFER not in terminal.everything() and held.daemon.touching == []
+
+
 @NIGHT
 @pytest.mark.parametrize("facts", [{"finger": 1, "state": LOCKED}, {"finger": IN_TPM, "state": SEALED}], ids=str)
 def test_it_is_not_offered_where_it_would_not_help(held, terminal, facts):  # noqa: F811

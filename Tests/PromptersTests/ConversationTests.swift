@@ -11,14 +11,16 @@ private final class Person: Prompter {
   var questions: [PromptText] = []
   var answers: [String?]
   let repeatsNew: Bool
+  let place: PromptPlace
 
-  init(_ answers: [String?], repeatsNew: Bool = false) {
+  init(_ answers: [String?], repeatsNew: Bool = false, at place: PromptPlace = .window) {
     self.answers = answers
     self.repeatsNew = repeatsNew
+    self.place = place
   }
 
   func ask(_ question: PromptText) -> Answer {
-    questions.append(question)
+    questions.append(question.shown(at: place))
     guard !answers.isEmpty else { return .unavailable }
     guard let text = answers.removeFirst(), let bytes = try? SecureBytes(copying: Array(text.utf8).span.bytes) else {
       return .dismissed
@@ -31,12 +33,13 @@ private final class Person: Prompter {
   func end() {}
 }
 
-/// Another way to answer, which ends as a list says.
+/// Another way to answer, which is offered in a window only, and ends as a list says.
 private final class Way: OtherWay {
-  let offer = "Or else."
   var ends: [OtherWayEnd]
 
   init(_ ends: [OtherWayEnd]) { self.ends = ends }
+
+  func offer(at place: PromptPlace) -> String? { place == .window ? "Or else." : nil }
 
   func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd { ends.removeFirst() }
 }
@@ -95,7 +98,8 @@ struct ConversationTests {
       let request = PromptRequest(purpose: purpose, label: "", caller: "", window: "", terminal: "")
       return PromptConversation(
         prompter: person,
-        wording: PromptWording(request, at: purpose == .login ? .unlock : .collection, offer: way.offer), otherWay: way)
+        wording: PromptWording(request, at: purpose == .login ? .unlock : .collection, offers: [.window: "Or else."]),
+        otherWay: way)
     }
     let person = Person(["", "", "x"])
     let failing = conversation(person, [.failed("No."), .failed("")])
@@ -113,6 +117,10 @@ struct ConversationTests {
     let failed = conversation(first, [.failed("No.")])
     failed.beginWithOtherWay()
     #expect(ask(failed, .secret("Password: ")) == "x" && first.questions.map(\.warning) == ["No."])
+    // Where the way is not offered, an empty answer is an answer.
+    let elsewhere = Person([""], at: .terminal)
+    #expect(ask(conversation(elsewhere, []), .secret("Password: ")) == "")
+    #expect(elsewhere.questions.allSatisfy { !$0.detail.contains("Or else") })
     // A second factor may be empty, and a collection has no other way.
     for (purpose, message) in [
       (PromptRequest.Purpose.login, ConversationMessage.secret("Code: ")), (.login, .visible("Password: ")),

@@ -48,6 +48,22 @@ private struct FakeProcess {
     }
   }
 
+  @Test("A terminal may be at another machine, and a caller without a terminal is not asked about it")
+  func away() throws {
+    let process = try FakeProcess()
+    var (main, side): (Int32, Int32) = (-1, -1)
+    try #require(openpty(&main, &side, nil, nil, nil) == 0)
+    defer { for end in [main, side] { close(end) } }
+    var file = stat()
+    try #require(fstat(side, &file) == 0)
+    for (number, isThere) in [(file.st_rdev, true), (0, false)] {
+      try process.scratch.put("7/stat", Array("7 (w) S 1 1 1 \(number) -1 0".utf8))
+      let caller = Caller(pid: 7, proc: process.scratch.path) { $0 == 7 }
+      #expect(caller.isAway == isThere && caller.terminal.isEmpty == !isThere)
+    }
+    #expect(!Caller(pid: 7, proc: process.scratch.path).isAway)
+  }
+
   @Test("A caller is a Flatpak only by a small file in its own root folder", .timeLimit(.minutes(20)))
   func notFlatpak() throws {
     let process = try FakeProcess()

@@ -1,8 +1,9 @@
 import LatchkeyControl
 import LatchkeyKeybag
-import LatchkeyPrompts
 import LatchkeySystemd
 import Testing
+
+@testable import LatchkeyPrompts
 
 @Suite(.timeLimit(.minutes(20))) struct PromptEndTests {
   @Test("a client that has left gets no answer, and the last one takes the prompt with it")
@@ -42,6 +43,22 @@ import Testing
     scene.queue.ended(on: next.screen)
     #expect(scene.ended == ["third"])
     withExtendedLifetime(third) {}
+  }
+
+  @Test("nobody can touch a reader for a prompt on a terminal at another machine")
+  func away() throws {
+    let scene = try Scene()
+    var caller = Caller(application: "mail")
+    caller.isAway = true
+    let ticket = scene.ask(.login, "first", for: caller)
+    let (screen, request) = try scene.show()
+    let number = try #require(scene.daemon.launched.last)
+    #expect(request.isAway && !scene.queue.isAway(prompt: number))
+    scene.queue.place(.window, on: screen)
+    #expect(!scene.queue.isAway(prompt: number))
+    scene.queue.place(.terminal, on: screen)
+    #expect(scene.queue.isAway(prompt: number) && !scene.queue.isAway(prompt: number &+ 1))
+    withExtendedLifetime(ticket) {}
   }
 
   @Test("a client whose wish is met is told, even if others still wait for the same prompt")

@@ -109,7 +109,10 @@ import Testing
     var silent = unlocked(x(1))
     _ = silent.handle(.lockCommand)
     _ = silent.handle(.lockSignal(session: "1"))
-    for start in [sealed, withoutPassword, asleep, remote, silent] {
+    // The prompt's window may be on the other desktop.
+    var both = unlocked(x(1), elsewhere(2))
+    _ = both.handle(.lockCommand)
+    for start in [sealed, withoutPassword, asleep, remote, silent, both] {
       m = start
       #expect(!m.mayUnlockByFinger && isRefused(answer(&m)))
     }

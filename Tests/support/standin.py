@@ -76,11 +76,11 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + bytes([finger]) + optional(finger_problem))
 
 
-def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason="", process=("", 0, 0)):
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason="", process=("", 0, 0), away=False):
     """`process` is for an interpreter: its program, its process id, and its start time."""
     texts = b"".join(map(text, (label, caller, window, terminal)))
     words = text(change) + text(reason)
-    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False]) + text(process[0]) + struct.pack("<IQ", *process[1:])
+    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False]) + text(process[0]) + struct.pack("<IQ", *process[1:]) + bytes([away])
 
 
 def answer(operation, code, why=""):

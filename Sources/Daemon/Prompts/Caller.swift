@@ -2,6 +2,7 @@ import CLatchkeyLinux
 import Glibc
 import LatchkeyControl
 import LatchkeyPosix
+import LatchkeySystemd
 
 /// The program that caused a question to the person, as far as the system tells. This is a hint for the person and not a proof: a
 /// program of the same user can run as any other program, or make another program act for it.
@@ -10,6 +11,8 @@ public struct Caller: Equatable, Sendable {
   public let name: String
   /// The device of the caller's terminal, as "/dev/pts/3"; empty if the caller has no terminal, or another user's terminal.
   public let terminal: String
+  /// Whether that terminal is at another machine, as for a login by ssh, so that its person cannot touch a reader of this machine.
+  public internal(set) var isAway = false
   /// The window that the caller named, in any form.
   public var window = ""
   /// The reason that the caller gave, in its own words.
@@ -38,9 +41,11 @@ public struct Caller: Equatable, Sendable {
   /// Reads the caller from `/proc`. If the process is gone and another process has its id, the hint is wrong.
   ///
   /// - Parameter pidfd: the process itself, if the bus has passed it on. Then the hint is about that process or is missing.
-  public init(pid: Int32, pidfd: Int32? = nil) { self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) }
+  public init(pid: Int32, pidfd: Int32? = nil) {
+    self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) { LoginSession.isAway(process: $0, of: getuid()) }
+  }
 
-  init(pid: Int32, pidfd: Int32? = nil, proc: String) {
+  init(pid: Int32, pidfd: Int32? = nil, proc: String, isAway: (Int32) -> Bool = { _ in false }) {
     // An open folder stays this process's. A later check shows whether the process still lived.
     guard let process = ProcessFolder(pid: pid, in: proc), pidfd.map({ linux_is_alive($0) != 0 }) ?? true else {
       self = .unknown
@@ -50,6 +55,7 @@ public struct Caller: Equatable, Sendable {
     self.init(
       name: Caller.name(of: process, called: state.command),
       terminal: ControllingTerminal.path(ofDevice: UInt32(bitPattern: state.terminal)) ?? "")
+    self.isAway = !terminal.isEmpty && isAway(pid)
     let program = Caller.program(process.link("exe")) ?? ""
     // A sandboxed application has a name of its own, whichever program the application runs.
     if name == program || name.hasPrefix("\(program) ("), let pid = UInt32(exactly: pid) {

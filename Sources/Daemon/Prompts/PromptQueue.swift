@@ -334,6 +334,12 @@ public final class PromptQueue {
     return connection
   }
 
+  /// Whether the prompt of this number is on a terminal at another machine, where nobody can touch a reader of this machine.
+  public func isAway(prompt number: UInt64) -> Bool {
+    guard let prompt = prompts.first(where: { $0.number == number }), prompt.isShown else { return false }
+    return prompt.place == .terminal && prompt.caller.isAway
+  }
+
   /// The passphrase that a program gave for the prompt which a connection shows.
   public func passphrase(on connection: any PromptConnection) -> GivenPassphrase? {
     prompts.first { $0.isShown(on: connection) }?.passphrase
@@ -405,7 +411,8 @@ public final class PromptQueue {
       purpose: purpose, label: subject.label, caller: caller.name, window: caller.window,
       terminal: caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change,
       reason: caller.reason, interpreter: caller.interpreter,
-      hasPassphrase: prompt.passphrase != nil && (subject.access.needsPassphrase || purpose == .newItemPassphrase))
+      hasPassphrase: prompt.passphrase != nil && (subject.access.needsPassphrase || purpose == .newItemPassphrase),
+      isAway: caller.isAway)
   }
 
   /// Removes a prompt that nobody waits for any more from the queue.

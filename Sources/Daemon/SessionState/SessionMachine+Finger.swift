@@ -31,11 +31,12 @@ extension SessionMachine {
   }
 
   /// Whether a finger that a prompt asks for may unlock the vault: it was locked in an unlocked session, and the person can be in
-  /// front of a screen at this machine, where the reader is.
+  /// front of a screen at this machine, where the reader is. With a desktop at another machine, too, nobody knows at which of the two
+  /// a prompt's window is.
   public var mayUnlockByFinger: Bool {
     guard case .locked(let reason) = state, reason != .withoutPassword else { return false }
     // A locker that tells nobody that it is up may still be up after logind's lock.
-    return !lockerUp && !sessionsAreLocked && !isGoingToSleep && relevant.contains(where: \.isHere)
+    return !lockerUp && !sessionsAreLocked && !isGoingToSleep && holdsForRelevant(\.isHere)
   }
 
   /// All keys came again, by a finger that a prompt has asked for. They open at once, and never behind a locker.

@@ -128,7 +128,7 @@ public struct SessionMachine: Sendable {
 
   /// If there are several desktops, all must be locked, because the keys belong to the user and not to a desktop. One terminal is
   /// enough, because nothing tells at which terminal the user sits.
-  private func holdsForRelevant(_ fact: (TrackedSession) -> Bool) -> Bool {
+  func holdsForRelevant(_ fact: (TrackedSession) -> Bool) -> Bool {
     let relevant = relevant
     guard let first = relevant.first else { return false }
     return first.facts.isGraphical ? relevant.allSatisfy(fact) : relevant.contains(where: fact)

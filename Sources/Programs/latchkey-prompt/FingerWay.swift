@@ -11,8 +11,8 @@ final class FingerWay: OtherWay {
   private let options: Options
   private let deadline: PromptDeadline
   private let whenUnlocked: () -> Void
-
-  var offer: String { translated("Leave the field empty to use your finger.") }
+  /// Whether the caller's terminal is at another machine than the reader.
+  private let isAway: Bool
 
   /// How long the daemon may take to answer after the touch, in milliseconds.
   private static let answerLimit = 2000
@@ -20,12 +20,24 @@ final class FingerWay: OtherWay {
   /// Nil if no finger unlocks the vault now.
   ///
   /// - Parameters:
+  ///   - request: the prompt.
   ///   - status: the daemon's report.
   ///   - whenUnlocked: called at once when the vault is unlocked. A PAM stack waits for an answer then.
-  init?(_ options: Options, _ status: Status, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void) {
+  init?(
+    _ request: PromptRequest, _ options: Options, _ status: Status, _ deadline: PromptDeadline,
+    whenUnlocked: @escaping () -> Void
+  ) {
     guard status.state == .locked, status.finger.isHeld else { return nil }
+    isAway = request.isAway
     (self.options, self.deadline, self.whenUnlocked) = (options, deadline, whenUnlocked)
   }
+
+  func offer(at place: PromptPlace) -> String? {
+    isOffered(at: place) ? translated("Leave the field empty to use your finger.") : nil
+  }
+
+  /// Whether the person at that place can touch the reader. A window is on a desktop of this machine.
+  func isOffered(at place: PromptPlace) -> Bool { place == .window || !isAway }
 
   func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd {
     do { return try touched(prompter) } catch ControlError.declined(let reason) {

@@ -1,3 +1,4 @@
+import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPrompters
 
@@ -11,21 +12,25 @@ final class OtherWays: OtherWay {
   /// Nil without any. A prompt that begins by itself begins with the key, because the person chooses the finger.
   init?(_ finger: FingerWay?, _ key: SecurityKeyWay?) {
     guard finger != nil || key != nil else { return nil }
-    (self.finger, self.key, isFingersTurn) = (finger, key, finger != nil && key?.comesFirst != true)
+    (self.finger, self.key, isFingersTurn) = (finger, key, key?.comesFirst != true)
   }
 
   /// Whether the prompt begins with the security key.
   var comesFirst: Bool { key?.comesFirst ?? false }
 
-  var offer: String {
-    guard let finger else { return key?.offer ?? "" }
-    guard key != nil else { return finger.offer }
+  /// The offers at all places.
+  var offers: [PromptPlace: String] { PromptPlace.allCases.reduce(into: [:]) { $0[$1] = offer(at: $1) } }
+
+  func offer(at place: PromptPlace) -> String? {
+    guard let touch = finger?.offer(at: place) else { return key?.offer(at: place) }
+    guard key != nil else { return touch }
     return translated("Leave the field empty to use your finger. Leave it empty once more to use your security key.")
   }
 
   func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd {
-    defer { isFingersTurn = finger != nil && (key == nil || !isFingersTurn) }
-    let way: (any OtherWay)? = isFingersTurn ? finger : key
+    defer { isFingersTurn.toggle() }
+    let isFinger = (isFingersTurn || key == nil) && finger?.isOffered(at: prompter.place) == true
+    let way: (any OtherWay)? = isFinger ? finger : key
     return way?.unlock(by: prompter, for: detail) ?? .unavailable
   }
 }

@@ -27,7 +27,7 @@ final class SecurityKeyWay: OtherWay {
   /// How long a key may take before the person is told, and can cancel that.
   private static let quietTime = Duration.seconds(1)
 
-  var offer: String { SecurityKeyWording.offer }
+  func offer(at place: PromptPlace) -> String? { SecurityKeyWording.offer }
 
   /// Nil if no security key unlocks the vault, or `latchkey-security-key` is not installed.
   ///

@@ -65,7 +65,7 @@ private func authenticate(
       let own = service == .item ? given : nil
       let wording = PromptWording(
         request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)), script: script,
-        offer: otherWay?.offer ?? "")
+        offers: otherWay?.offers ?? [:])
       let conversation = PromptConversation(prompter: prompter, wording: wording, given: own, otherWay: otherWay)
       if otherWay?.comesFirst == true {
         conversation.beginWithOtherWay()
@@ -117,14 +117,14 @@ private func authenticate(
 
 /// A finger and a security key, as far as they unlock the vault now.
 private func otherWays(
-  _ options: Options, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void
+  _ request: PromptRequest, _ options: Options, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void
 ) -> OtherWays? {
   // The prompt's own connection carries only what is about the prompt.
   guard let daemon = try? ControlClient(runtime: options.runtime, uid: options.account.uid),
     let status = try? daemon.ask(GetStatus(), until: Process.now + daemonLimit)
   else { return nil }
   return OtherWays(
-    FingerWay(options, status, deadline, whenUnlocked: whenUnlocked),
+    FingerWay(request, options, status, deadline, whenUnlocked: whenUnlocked),
     SecurityKeyWay(options, status, deadline, pins: attempts, whenUnlocked: whenUnlocked))
 }
 
@@ -155,7 +155,7 @@ private func serve(_ options: Options) throws {
   }
   let otherWay =
     request.purpose == .login
-    ? otherWays(options, deadline) {
+    ? otherWays(request, options, deadline) {
       prompter.end()
       try? client.tell(EndPrompt(.granted))
       // A stack that goes on without an answer has failed, and pam_faillock would count that.

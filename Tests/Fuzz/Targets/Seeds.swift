@@ -130,7 +130,7 @@ extension Target {
       let prompt = PromptRequest(
         purpose: .item, label: "Bank", caller: "mail", window: "x11:1", terminal: "/dev/pts/1",
         access: try AccessControl(text: "user-presence,application-password"), reuse: 60, change: "to stay",
-        reason: "to send", hasPassphrase: true)
+        reason: "to send", hasPassphrase: true, isAway: true)
       let aside = VaultAside(path: "/home/ann/.local/share/latchkey-aside-20261122-020000")
       return [
         GetStatus.packet(answering: status), Hello.packet(answering: .refused(.session(.notNow))),

@@ -325,6 +325,7 @@ final class VaultOpening {
     guard !isEnding, touchingPrompt == nil, session.machine.mayUnlockByFinger else {
       return answer(.failure(Refusal(.session(.notNow))))
     }
+    guard !queue.isAway(prompt: number) else { return Self.refuse(.device(.awayFromSeat), answer) }
     touchingPrompt = number
     finger.touch { [weak self] opened, moment in
       self?.unlock(opened, at: moment, forPrompt: number, answer: answer)

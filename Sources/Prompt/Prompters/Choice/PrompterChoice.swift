@@ -64,7 +64,7 @@ public final class PrompterChoice: Prompter {
       if told != prompter.place { willAsk(prompter.place) }
       told = prompter.place
       guard !deadline.isOver else { break }
-      switch prompter.ask(question) {
+      switch prompter.ask(question.shown(at: prompter.place)) {
       case .given(let bytes): return .given(bytes)
       case .dismissed: return .dismissed
       case .unavailable:

@@ -1,7 +1,9 @@
+import LatchkeyControl
+
 /// A way to unlock the vault beside the one that a PAM stack asks for. The person chooses it by an empty answer.
 public protocol OtherWay: AnyObject {
-  /// The sentence beside the question that offers this way.
-  var offer: String { get }
+  /// The sentence beside the question that offers this way; nil if it is not offered at that place.
+  func offer(at place: PromptPlace) -> String?
 
   /// Asks the person by `prompter`, and unlocks the vault.
   ///

@@ -96,7 +96,7 @@ public final class PromptConversation: Conversation {
     var question = wording.question(text, isVisible: isVisible, warning: notes.joined(separator: " "))
     notes = []
     while let given = answer(to: question) {
-      if given.count == 0, question.offersOtherWay, let otherWay {
+      if given.count == 0, question.offers[prompter.place] != nil, let otherWay {
         guard let refusal = refusal(of: otherWay) else { return }
         question.warning = refusal
         continue

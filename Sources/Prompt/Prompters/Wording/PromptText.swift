@@ -1,3 +1,4 @@
+import LatchkeyControl
 import LatchkeySodium
 
 /// One question to a person. Every text in it is safe to show: see ``PlainText``.
@@ -23,8 +24,8 @@ public struct PromptText: Equatable, Sendable {
   /// The text before a second field, if the prompter has one; empty for a single field.
   public var repeatLabel = ""
 
-  /// Whether an empty answer chooses the other way to unlock, which ``detail`` offers.
-  var offersOtherWay = false
+  /// The sentences that offer another way to unlock, by the place where the prompt asks. An empty answer chooses that way.
+  var offers: [PromptPlace: String] = [:]
 
   /// Makes a question of its parts.
   public init(
@@ -39,6 +40,13 @@ public struct PromptText: Equatable, Sendable {
     self.button = button
     self.isVisible = isVisible
     self.isNew = isNew
+  }
+
+  /// The same with the offer for a place.
+  func shown(at place: PromptPlace) -> PromptText {
+    var text = self
+    if let offer = offers[place] { text.detail += " " + offer }
+    return text
   }
 }
 

@@ -13,8 +13,8 @@ public struct PromptWording: Sendable {
   /// The question that Latchkey's own module asks by default. It names the item and the application.
   private let ownText: String
   private let isMarked: Bool
-  /// The sentence that offers another way to unlock; empty for none.
-  private let offer: String
+  /// The sentences that offer another way to unlock, by the place of the prompt.
+  private let offers: [PromptPlace: String]
   /// The label and the caller, for the PAM environment.
   public let environment: [String: String]
 
@@ -23,13 +23,14 @@ public struct PromptWording: Sendable {
   /// - Parameter mark: a random word that marks the question for the item's passphrase, if a program answers this question instead
   ///   of the person.
   /// - Parameter script: the program that the caller's interpreter runs, if its arguments tell.
-  /// - Parameter offer: the sentence that offers another way to unlock, beside the question for the login password.
+  /// - Parameter offers: the sentences that offer another way to unlock, beside the question for the login password, by the place
+  ///   of the prompt.
   public init(
     _ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil, script: String? = nil,
-    offer: String = ""
+    offers: [PromptPlace: String] = [:]
   ) {
     purpose = request.purpose
-    self.offer = offer
+    self.offers = offers
     self.service = service
     let label = PlainText.name(request.label)
     subject = PromptWording.subject(label, isCollection: service == .collection || request.purpose == .loginAdvice)
@@ -166,10 +167,7 @@ public struct PromptWording: Sendable {
         service == .unlock
         ? translated("Enter your login password") : translated("Enter your login password to unlock \(subject)")
       question.label = translated("Login password:")
-      if service == .unlock, !offer.isEmpty, !isVisible {
-        question.detail += " " + offer
-        question.offersOtherWay = true
-      }
+      if service == .unlock, !isVisible { question.offers = offers }
     case .collection, .item:
       question.message =
         isNew ? translated("Choose a passphrase for \(subject)") : translated("Enter the passphrase of \(subject)")

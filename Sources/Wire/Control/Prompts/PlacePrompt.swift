@@ -20,7 +20,7 @@ package struct PlacePrompt: ControlMessage {
 }
 
 /// Where a prompt asks the person.
-public enum PromptPlace: UInt8, Sendable {
+public enum PromptPlace: UInt8, CaseIterable, Sendable {
   /// In a window of the desktop, which no other program reads.
   case window = 1
   /// On the terminal of the program that caused the prompt.

@@ -91,12 +91,14 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public let hasPassphrase: Bool
   /// The process that caused the prompt, if its program is an interpreter; nil for any other process.
   public let interpreter: Interpreter?
+  /// Whether the client's terminal is at another machine, where nobody can touch a reader of this machine.
+  public let isAway: Bool
 
   /// Makes a value from its parts.
   public init(
     purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
     reuse: UInt16 = 0, change: String = "", reason: String = "", interpreter: Interpreter? = nil,
-    hasPassphrase: Bool = false
+    hasPassphrase: Bool = false, isAway: Bool = false
   ) {
     self.purpose = purpose
     self.label = label
@@ -109,6 +111,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     self.reason = reason
     self.hasPassphrase = hasPassphrase
     self.interpreter = interpreter
+    self.isAway = isAway
   }
 
   package func encode(into out: inout ByteWriter) {
@@ -122,6 +125,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     out.text(interpreter?.program ?? "", limit: PromptRequest.textLimit)
     out.number(interpreter?.pid ?? 0)
     out.number(interpreter?.started ?? 0)
+    out.number(UInt8(isAway ? 1 : 0))
   }
 
   package init?(decoding input: inout ByteReader) {
@@ -134,11 +138,12 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
       let reason = input.text(limit: PromptRequest.textLimit),
       let hasPassphrase = try? input.number(UInt8.self), hasPassphrase <= 1,
       let program = input.text(limit: PromptRequest.textLimit), let pid = try? input.number(UInt32.self),
-      let started = try? input.number(UInt64.self)
+      let started = try? input.number(UInt64.self), let isAway = try? input.number(UInt8.self), isAway <= 1
     else { return nil }
     self.init(
       purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
       reuse: reuse, change: change, reason: reason,
-      interpreter: Interpreter(program: program, pid: pid, started: started), hasPassphrase: hasPassphrase == 1)
+      interpreter: Interpreter(program: program, pid: pid, started: started), hasPassphrase: hasPassphrase == 1,
+      isAway: isAway == 1)
   }
 }
