@@ -26,8 +26,8 @@ public final class AccessLog {
 
   // MARK: - writing
 
-  /// An entry about an item. The label is left out if more than tier key C protects it, for example a collection's
-  /// passphrase: in the log, the label would outlive that protection.
+  /// An entry about an item. It has no label if more than tier key C protects the label, for example a collection's passphrase. In
+  /// the log, the label would lose that protection.
   public func event(
     _ action: AccessEvent.Action, _ outcome: AccessEvent.Outcome, item id: Int64, caller: String
   ) -> AccessEvent {
@@ -40,7 +40,7 @@ public final class AccessLog {
     return event
   }
 
-  /// Whether the log may have the label of such an item.
+  /// Whether the log may have the labels of items of this class and collection.
   public func mayHaveLabels(of accessibility: AccessibilityClass, in collection: Int64) -> Bool {
     guard let place = try? keys.collection(collection), place.passphrase == nil else { return false }
     return accessibility.metadataTier == .session || accessibility == .always
@@ -59,7 +59,7 @@ public final class AccessLog {
   public func write() {
     let new = unwritten.all
     guard !new.isEmpty, let key = held.first?.key, database.store != nil, !database.isDamaged else { return }
-    // Nobody waits for this, and a failure is not reported: it is tried again.
+    // No caller waits for this. A failure is not reported, because the next call tries again.
     do throws(VaultError) {
       try database.writing { store throws(VaultError) in
         let table = AccessLogTable(store: store)
@@ -77,7 +77,7 @@ public final class AccessLog {
 
   /// Removes every entry. The next entry says that the log was cleared, and by whom.
   ///
-  /// - Returns: how many there were.
+  /// - Returns: the number of removed entries.
   /// - Throws: ``VaultError/isLocked``, and errors that prevent writing.
   @discardableResult
   public func clear(for caller: String) throws(VaultError) -> UInt64 {
@@ -103,7 +103,7 @@ public final class AccessLog {
   ///
   /// - Parameters:
   ///   - number: only entries before this entry; 0 for the newest.
-  ///   - limit: how many at most.
+  ///   - limit: the most entries to return.
   /// - Throws: ``VaultError/isLocked``.
   public func entries(
     below number: UInt64, limit: Int
@@ -134,8 +134,8 @@ public final class AccessLog {
 
   // MARK: - keys
 
-  /// Takes over the log's keys, and seals the entries of former epochs anew. If keys of a former epoch are missing, that waits
-  /// for an unlock that brings them.
+  /// Takes over the log's keys, and seals the entries of former epochs with the newest key. If the keys of a former epoch are
+  /// missing, this waits for an unlock that brings them.
   ///
   /// - Parameters:
   ///   - tier: tier key C of the epoch `newest`.
@@ -158,7 +158,7 @@ public final class AccessLog {
   }
 
   private func reseal() throws(VaultError) {
-    // The log may depend on the oldest epoch until all entries are sealed anew, so no key is dropped before.
+    // Until all entries are sealed with the newest key, the log may depend on the oldest epoch. So no key is dropped before.
     epoch = held.map(\.epoch).min() ?? epoch
     guard let newest = held.first, held.count > 1 else { return }
     var oldest = newest.epoch

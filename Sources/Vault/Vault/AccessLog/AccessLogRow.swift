@@ -19,15 +19,15 @@ struct AccessLogRow: CheckedRow {
   }
 }
 
-/// Seals and opens the entries of the access log: bound to the vault, their place and their time. So nobody can alter or move an
-/// entry unseen.
+/// Seals and opens the entries of the access log. Each is bound to the vault, its place and its time, so nobody can alter or move
+/// an entry unnoticed.
 struct AccessLogSeal {
   let vault: [UInt8]
   let key: HeldKey
 
   /// An entry is padded to multiples of this many bytes.
   private static let padding = 64
-  /// How many bytes stand before an event. Earlier programs wrote a hash of the preceding entry there. It is not read.
+  /// The number of bytes before an event. Earlier programs wrote a hash of the preceding entry there. It is not read.
   static let reservedSize = 16
 
   private func associated(_ id: Int64, _ created: UInt64) -> [UInt8] {
@@ -54,7 +54,7 @@ struct AccessLogSeal {
     return AccessLogRow(id: id, created: created, entry: sealed)
   }
 
-  /// Opens a row; nil if this key does not open it, or its content is something else.
+  /// Opens a row; nil if this key does not open it, or its content is not an event.
   func open(_ row: AccessLogRow) -> AccessEvent? {
     guard
       let plain = try? AEAD.open(row.entry.span.bytes, key: key.key, associated: associated(row.id, row.created))
@@ -62,7 +62,7 @@ struct AccessLogSeal {
     return AccessLogSeal.read(plain.bytes.octets)
   }
 
-  /// Reads the sealed bytes; nil for anything else.
+  /// Reads the bytes of an entry; nil for any other bytes.
   static func read(_ plain: [UInt8]) -> AccessEvent? {
     var input = ByteReader(plain)
     guard plain.count % padding == 0, (try? input.take(reservedSize)) != nil,

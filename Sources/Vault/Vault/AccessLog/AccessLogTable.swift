@@ -53,7 +53,7 @@ struct AccessLogTable {
     }
   }
 
-  /// Writes an entry that was sealed anew.
+  /// Writes an entry that was sealed with another key.
   func update(_ row: AccessLogRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try store.database.statement("UPDATE access_log SET entry = ?, checksum = ? WHERE id = ?")
@@ -82,17 +82,18 @@ struct AccessLogTable {
 
   /// Removes every entry.
   ///
-  /// - Returns: how many there were.
+  /// - Returns: the number of removed entries.
   func clear() throws(VaultError) -> Int64 {
     try VaultError.store { () throws(SQLiteError) in
-      // With a condition, SQLite counts row by row. Without one it counts in one step, which no limit of work interrupts.
+      // The condition makes SQLite count row by row. Without a condition it would count in one step, which no limit of work can
+      // interrupt.
       let statement = try store.database.statement("SELECT count(*) FROM access_log WHERE id > ?")
       defer { statement.reset() }
       try statement.bind(1, Int64.min)
       let count = try statement.step() ? statement.integer(0) : 0
       statement.reset()
       try store.database.statement("DELETE FROM access_log").run()
-      // A number that somebody set to the end of all numbers would leave no number for later rows.
+      // If somebody has set the counter to the highest number, no number would be left for later rows.
       try store.database.statement("DELETE FROM sqlite_sequence WHERE name = 'access_log' AND seq >= ?")
         .bind(1, Self.end).run()
       return count

@@ -3,12 +3,12 @@ import LatchkeyKeybag
 
 /// Entries of the access log that are still to be written, in memory.
 struct UnwrittenAccessLog {
-  /// How many entries may wait for a key, or for room on the disk.
+  /// The most entries that may wait for a key, or for room on the disk.
   static let limit = 64
 
   /// The entries, each with its time.
   private var entries: [(created: UInt64, event: AccessEvent)] = []
-  /// The number of entries without a place, and the time of the first.
+  /// The number of entries that were lost because too many waited, and the time of the first.
   private var lost: (since: UInt64, count: UInt32)?
 
   /// Everything that must be written, oldest first.

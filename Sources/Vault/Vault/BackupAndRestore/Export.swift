@@ -4,7 +4,7 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the vault
+/// Goes through an unlocked vault, and returns its content as records of a backup, one at a time. Programs may change the vault
 /// meanwhile. Each item is exported as it was at one moment.
 public final class Export {
   private enum Stage {
@@ -22,16 +22,16 @@ public final class Export {
   /// The numbers of the collections in the backup.
   private var numbers: [Int64: UInt32] = [:]
   private var waiting: [Int64] = []
-  /// Collections that were locked at the beginning. They stay left out even if they are unlocked meanwhile.
+  /// Collections that were locked at the beginning. They are left out even if they are unlocked meanwhile.
   private var leftOut: Set<Int64> = []
   private var position: Int64 = 0
   private var batch: ArraySlice<Int64> = []
 
   /// The omitted items, and the numbers of the other items.
   public private(set) var report = ArchiveReport()
-  /// How many items were looked at.
+  /// The number of items that are done.
   public private(set) var done: UInt64 = 0
-  /// How many there were at the beginning.
+  /// The number of items at the beginning.
   public let total: UInt64
 
   /// Begins.
@@ -155,7 +155,7 @@ public final class Export {
         report.add(line(.excluded, id, collection))
         return nil
       }
-      // An item that somebody else put into the vault is not read.
+      // An item that another program put into the database is not read.
       guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
       // A reader of the backup would not have to meet its requirements.
       guard item.row.access == nil else { throw VaultError.needsGrant }

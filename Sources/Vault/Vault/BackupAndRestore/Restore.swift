@@ -4,8 +4,8 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// A restore of a backup into an unlocked vault. Records are taken one at a time, and the outcome of each is decided then.
-/// Nothing is written until ``finish()``, which writes everything in one transaction.
+/// A restore of a backup into an unlocked vault. It takes one record at a time, and decides the record's outcome. Nothing is
+/// written until ``finish()``, which writes everything in one transaction.
 ///
 /// The rows that wait are sealed already, under the vault's own keys.
 public final class Restore {
@@ -59,7 +59,7 @@ public final class Restore {
 
   // MARK: - records
 
-  /// Decides what becomes of the next record.
+  /// Takes the next record, and decides its outcome.
   public func take(_ record: consuming BackupRecord) throws(VaultError) {
     guard vault.isUnlocked else { throw .isLocked }
     if !vault.isVerified { _ = vault.verifyStep() }
@@ -89,7 +89,7 @@ public final class Restore {
 
   // MARK: - collections
 
-  /// Finds targets for all collections that stand together.
+  /// Finds targets for all collections whose records came together.
   private func placeAll() throws(VaultError) {
     guard !pending.isEmpty else { return }
     let taken = Set(targets.compactMap { $0.collection.map { ObjectIdentifier($0) } })
@@ -110,7 +110,7 @@ public final class Restore {
     targets.append(RestoreTarget(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
-  /// Why a collection cannot be made here; nil if the vault can make the collection.
+  /// The reason why the vault cannot make a collection; nil if it can.
   private func obstacle(new theirs: BackupCollection) -> Reason? {
     if theirs.label.utf8.contains(0) { return .item(.impossibleCollection) }
     if theirs.label.utf8.count > VaultCollections.labelLimit { return .item(.labelTooLong) }
@@ -288,7 +288,7 @@ public final class Restore {
 
   private func tagIfReadable(_ item: SealedItem) throws(VaultError) -> [UInt8]? {
     do throws(VaultError) {
-      // An item with requirements is neither compared nor replaced, because nobody was asked.
+      // An item with requirements is neither compared nor replaced, because no prompt has asked the person.
       guard item.row.form != .quarantined, item.row.access == nil else { return nil }
       let exported = try vault.reader.exported(item)
       return try tag(of: exported.takeSecret())
@@ -337,7 +337,7 @@ public final class Restore {
 
   // MARK: - the end
 
-  /// Looks at a little more of the vault's database. ``finish()`` needs all of it, and does at once what is left.
+  /// Verifies a little more of the vault's database. ``finish()`` needs the whole database verified, and verifies the rest at once.
   ///
   /// - Returns: whether there is more.
   public func verify() -> Bool { !isDry && !vault.isVerified && vault.verifyStep() }

@@ -8,7 +8,7 @@ final class RestoreTarget {
   /// The collection; nil if nothing can be stored there, and for a new collection that does not exist yet.
   var collection: OpenCollection?
   let obstacle: Reason?
-  /// The backup's record for a new collection; nil for an existing one.
+  /// The backup's record for a new collection; nil for an existing collection.
   let theirs: BackupCollection?
   /// The uuid of a new collection.
   let uuid: [UInt8]

@@ -10,13 +10,13 @@ public struct CollectionInfo: Equatable, Sendable {
   public let modified: UInt64
 }
 
-/// How much of a collection can be read.
+/// The state of a collection, which decides what can be read.
 public enum CollectionState: Sendable {
   /// No login yet, or the session has ended.
   case sealed
-  /// The collection has an explicit lock. It stays locked until the login password is given for it.
+  /// The collection has an explicit lock. It stays locked until the person gives the login password for it.
   case lockedExplicitly
-  /// The collection's own passphrase was not given.
+  /// Nobody has given the collection's own passphrase.
   case needsPassphrase
   /// The session is past its first unlock, but tier A is erased.
   case locked

@@ -2,9 +2,9 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The part of a collection's row for the collection's own passphrase. It says how the passphrase becomes a key. Under that key
-/// a random secret is wrapped, which every class key of the collection needs as well. So a change of the passphrase gives no
-/// item a new key, and the login's keys alone open nothing of the collection.
+/// The part of a collection's row for the collection's own passphrase. It says how the passphrase becomes a key. This key wraps a
+/// random secret, and every class key of the collection also depends on this secret. So after a change of the passphrase, items
+/// keep their keys, and the login's keys alone open nothing in the collection.
 struct CollectionPassphrase {
   private static let version: UInt8 = 1
 
@@ -26,7 +26,7 @@ struct CollectionPassphrase {
       associated: CollectionPassphrase.associated(derivation, vault, collection))
   }
 
-  /// The secret if `key` is this passphrase's, else nil.
+  /// The secret if `key` belongs to this passphrase, otherwise nil.
   func open(_ key: borrowing Key, vault: [UInt8], collection: [UInt8]) throws(VaultError) -> HeldKey? {
     try VaultError.sodium(.vault(.collectionPassphrase)) { () throws(SodiumError) -> HeldKey? in
       guard Sodium.equal(try key.tag(.passphraseCommitment, [vault, collection]), commitment) else { return nil }

@@ -6,7 +6,7 @@ final class OpenCollection {
   var row: CollectionRow
   /// The passphrase; nil for a collection that the login alone opens.
   private(set) var passphrase: CollectionPassphrase?
-  /// The secret behind the passphrase. Nil until the passphrase was given.
+  /// The secret behind the passphrase. Nil until the person has given the passphrase.
   private var passphraseSecret: HeldKey?
   /// The collection's own tier key A. Nil while locked.
   private(set) var unlocked: HeldKey?
@@ -19,7 +19,7 @@ final class OpenCollection {
   private(set) var epoch: UInt32 = 0
   /// The collection's keys of former key epochs that something in the collection depends on, newest first.
   private var former: [FormerKeys] = []
-  /// Whether something in the collection may depend on a former key epoch whose keys were not given.
+  /// Whether something in the collection may depend on a former key epoch whose keys the unlock did not bring.
   private var lacksFormer = false
 
   /// The values of ``unlocked`` and ``session`` in a former key epoch.
@@ -35,7 +35,7 @@ final class OpenCollection {
     classes = rows.map { ClassKey($0) }
   }
 
-  /// Whether the login's keys alone open nothing of the collection: it has an explicit lock, or its passphrase was not given.
+  /// Whether the login's keys alone open nothing in the collection: it has an explicit lock, or it still needs its passphrase.
   var isLockedByItself: Bool { row.locked || needsPassphrase }
 
   /// Whether the collection's passphrase is missing.
@@ -58,8 +58,8 @@ final class OpenCollection {
   /// The collection's tier keys C of every key epoch that is needed, newest first.
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
-  /// Opens every class by the tier keys of the key epoch `epoch` and of former epochs, and takes these keys over. If a class does
-  /// not open, the present keys stay: the new keys may not be the vault's.
+  /// Opens every class with the tier keys of the key epoch `epoch` and of former epochs, and keeps these keys. If a class does not
+  /// open, the present keys stay, because the new keys may belong to another vault.
   ///
   /// - Parameter lacksFormer: whether the collection has keys of former epochs that `former` lacks.
   func take(
@@ -89,15 +89,14 @@ final class OpenCollection {
     guard !needsPassphrase else { return }
     for key in classes {
       do throws(VaultError) { try key.open(vault: vault, collection: row.uuid, above: all) } catch {
-        // A class that does not open is damaged only if the keys that it depends on are in memory. Until then it waits for
-        // them.
+        // A class counts as damaged only if its keys are in memory and it does not open. Without these keys, it waits for them.
         guard lacksFormer, case .damaged = error else { throw error }
         key.erase()
       }
     }
   }
 
-  /// Opens every class by the key of a passphrase, as far as the tier keys are in memory.
+  /// Opens every class with the key of a passphrase, if its tier key is in memory.
   ///
   /// - Returns: whether the passphrase is right.
   func open(passphraseKey: borrowing Key, share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Bool {
@@ -120,7 +119,8 @@ final class OpenCollection {
     fileprivate let secret: HeldKey?
   }
 
-  /// The collection under a new passphrase, or without one. The caller gives the result to ``adopt(_:)`` when it is on the disk.
+  /// The collection's rows under a new passphrase, or without a passphrase. The caller passes the result to ``adopt(_:)`` when it
+  /// is on the disk.
   ///
   /// - Parameter key: the key from the new passphrase, with `derivation`.
   /// - Throws: ``VaultError/isLocked`` unless every key of the collection is in memory.
@@ -166,8 +166,7 @@ final class OpenCollection {
     for (key, row) in zip(classes, protection.classes) { key.adopt(row, epoch: epoch) }
   }
 
-  /// Makes the classes that this device has no keys for yet. The caller gives them to ``adopt(_:)`` when they are on the
-  /// disk.
+  /// Makes the classes for which this device has no keys yet. The caller passes them to ``adopt(_:)`` when they are on the disk.
   func makeMissingClasses(share: DeviceShare?, in store: Store) throws(VaultError) -> [ClassKey] {
     var missing: [ClassKey] = []
     let above = above(share)
@@ -199,17 +198,17 @@ final class OpenCollection {
     }
   }
 
-  /// Takes over new classes.
+  /// Adds new classes.
   func adopt(_ made: [ClassKey]) {
     classes += made
   }
 
-  /// Drops classes that are gone from the disk.
+  /// Drops classes that were removed from the disk.
   func drop(_ removed: [ClassKey]) {
     classes.removeAll { key in removed.contains { $0 === key } }
   }
 
-  /// Takes over a row that was written to the disk. If the newest epoch is in it, nothing depends on former keys.
+  /// Takes over a row that was written to the disk. If it has the newest epoch, nothing depends on former keys.
   func adopt(_ next: CollectionRow) {
     row = next
     if row.epoch >= UInt64(epoch) { former = [] }
@@ -222,7 +221,7 @@ final class OpenCollection {
     }
   }
 
-  /// Why the class accepts no item if ``current(_:share:)`` has no keys for it.
+  /// The reason why the class accepts no item, if ``current(_:share:)`` has no keys for it.
   func absence(of accessibility: AccessibilityClass, share: DeviceShare?) -> VaultError {
     // Before the first login nobody knows whether the device key would open the class.
     accessibility.isBoundToDevice && share == nil && session != nil ? .deviceMissing : .isLocked
@@ -242,8 +241,7 @@ final class OpenCollection {
     if passphrase != nil { close() }
   }
 
-  /// Locks the collection by itself. If it has a passphrase, the tier keys stay, because without the passphrase they open
-  /// nothing.
+  /// Locks only this collection. If it has a passphrase, the tier keys stay, because they open nothing without the passphrase.
   func close() {
     for key in classes { key.erase() }
     if passphrase != nil { passphraseSecret = nil } else { (unlocked, session, former) = (nil, nil, []) }

@@ -12,7 +12,7 @@ extension VaultCollections {
   }
 
   /// For each collection of `theirs`, the matching one of `free`, if there is one. Identical collections are matched first, then
-  /// collections of the same purpose, then of the same label, so that no weaker match takes a better one's place.
+  /// collections of the same purpose, then of the same label, so that a weaker match does not prevent a better one.
   func counterparts(
     of theirs: [BackupCollection], among free: [OpenCollection]
   ) throws(VaultError) -> [OpenCollection?] {

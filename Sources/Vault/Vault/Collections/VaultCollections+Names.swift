@@ -2,7 +2,7 @@ import LatchkeyBackup
 
 /// The names of collections in object paths (``CollectionName``).
 extension VaultCollections {
-  /// The last part of the collection's object path: made of its label if that can be opened, else of its number.
+  /// The last part of the collection's object path: made from its label if the label can be opened, otherwise from its number.
   public func pathName(of id: Int64) -> String {
     keys.collections.first { $0.row.id == id }?.name ?? CollectionName.ofNumber(id)
   }
@@ -10,8 +10,8 @@ extension VaultCollections {
   /// Whether labels can be opened, so that collections have names that are made of their labels.
   public var knowsNames: Bool { keys.index != nil }
 
-  /// The collection with that name; nil if there is no such collection. After damage, a missing collection is an error, because its
-  /// label may be the damaged part.
+  /// The collection with this name; nil if there is none. After damage, a missing collection is an error, because its label may be
+  /// the damaged part.
   public func named(_ name: String) throws(VaultError) -> Int64? {
     _ = try database.ready()
     _ = try keys.readyIndex()
@@ -31,8 +31,8 @@ extension VaultCollections {
     return CollectionName.derived(from: label, besides: taken)
   }
 
-  /// Names the collections that have no name yet, if labels can be opened. Kept names come first, and then the oldest collection,
-  /// so that the names are the same each time until ``keepNames()`` has kept them.
+  /// Names the collections that have no name yet, if labels can be opened. Stored names come first, and then the oldest collection.
+  /// So the names are the same each time, until ``keepNames()`` has stored them.
   func nameAll() {
     guard let index = keys.index else { return }
     var taken = takenNames
@@ -54,7 +54,7 @@ extension VaultCollections {
     }
   }
 
-  /// Seals the names together with the labels, for collections that earlier versions made without a name.
+  /// Stores names, sealed together with the labels, for collections that earlier versions made without a name.
   func keepNames() throws(VaultError) {
     let index = try keys.readyIndex()
     var changed: [(collection: OpenCollection, row: CollectionRow)] = []

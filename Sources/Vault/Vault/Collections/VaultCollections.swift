@@ -23,7 +23,7 @@ public final class VaultCollections {
   /// Every collection, oldest first.
   public var ids: [Int64] { keys.collections.map(\.row.id) }
 
-  /// How many collections have an explicit lock.
+  /// The number of collections with an explicit lock.
   public var lockedCount: Int { keys.collections.count { $0.row.locked } }
 
   func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
@@ -31,7 +31,7 @@ public final class VaultCollections {
     return try keys.collection(id)
   }
 
-  /// How much of the collection can be read.
+  /// The state of the collection, which decides what can be read.
   public func state(of id: Int64) throws(VaultError) -> CollectionState {
     let collection = try collection(id)
     if collection.row.locked { return .lockedExplicitly }
@@ -138,7 +138,7 @@ public final class VaultCollections {
     // The name in the object path stays, because programs look for the collection there.
     row.label = try seal(
       CollectionTitle(label: label, name: collection.name), uuid: row.uuid, index: try keys.readyIndex())
-    // Healing takes the later version, whatever the clock says.
+    // Healing takes the later version, so this moment must not be earlier than the last one, even if the clock is wrong.
     row.modified = max(Process.time, row.modified)
     try database.writing { store throws(VaultError) in try store.update(row) }
     collection.row = row
@@ -155,11 +155,11 @@ public final class VaultCollections {
     for (collection, classes) in zip(open, made) { collection.adopt(classes) }
   }
 
-  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(_:)`` says whether a client may delete.
+  /// Deletes the collection with everything in it. This needs no key. ``checkMayDelete(_:)`` says whether a client may delete it.
   public func delete(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
-    // The locks of the collection's items are forgotten with the items, so generations must lose these items: nothing else would
-    // keep their former versions locked.
+    // The locks of the collection's items are forgotten with the items, so generations must lose these items, because nothing else
+    // would keep their former versions locked.
     for item in keys.ownLocks.items(in: id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item)?.uuid }
       if let uuid { history.tighten(uuid) }
@@ -171,7 +171,7 @@ public final class VaultCollections {
   }
 
   /// Gives the collection an explicit lock and erases its keys. Only its passphrase brings them back. Without a passphrase,
-  /// ``Vault/unlock(_:former:opening:liftingLocks:of:mayCreate:)`` with `liftingLocks` does.
+  /// ``Vault/unlock(_:former:opening:liftingLocks:of:mayCreate:)`` with `liftingLocks` brings them back.
   public func lock(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     // The keys are erased before any file is touched.
@@ -184,8 +184,8 @@ public final class VaultCollections {
     guard collection.row.locked != locked else { return }
     var row = collection.row
     row.locked = locked
-    // If the file cannot be written, the lock still holds in memory. A lock that ended only in memory comes back after a restart.
-    // Either outcome is safe.
+    // If the file cannot be written, a new lock still holds in memory, and a lock that ended only in memory comes back after a
+    // restart. Both are safe.
     collection.row = row
     if !locked && database.isDamaged { return }
     do throws(VaultError) { try database.writing { store throws(VaultError) in try store.update(row) } } catch {
@@ -196,7 +196,7 @@ public final class VaultCollections {
     }
   }
 
-  /// The collection that an alias names; nil if there is no such alias. After damage, a missing alias is an error, because it may
+  /// The collection that an alias names; nil if the alias does not exist. After damage, a missing alias is an error, because it may
   /// be the damaged part.
   public func alias(_ name: String) throws(VaultError) -> Int64? {
     // Without a database, the error names the database, and not the index that is missing with it.
@@ -217,7 +217,7 @@ public final class VaultCollections {
 
   // MARK: - passphrases
 
-  /// How the collection's passphrase becomes a key; nil without a passphrase.
+  /// The parameters with which the collection's passphrase becomes a key; nil if it has no passphrase.
   public func passphraseDerivation(of id: Int64) throws(VaultError) -> PassphraseDerivation? {
     try collection(id).passphrase?.derivation
   }
@@ -245,8 +245,8 @@ public final class VaultCollections {
     return true
   }
 
-  /// Gives a collection a passphrase, or replaces the present passphrase. The collection's class keys are wrapped anew, so that the
-  /// login alone opens no class key any more.
+  /// Gives a collection a passphrase, or replaces the present passphrase. The collection's class keys are wrapped again, so that
+  /// the login alone opens no class key any more.
   ///
   /// - Throws: ``VaultError/isLocked`` unless the collection and the session are unlocked; ``VaultError/otherDevice`` if it has
   ///   items of another device, whose keys are not available here.
@@ -274,7 +274,7 @@ public final class VaultCollections {
     try protect(collection, try collection.unprotected(share: keys.share, vault: try database.ready().vault))
   }
 
-  /// The first collection opens with the login alone, because programs that run without a person keep their secrets there.
+  /// The first collection must open with the login alone, because programs that run without a person keep their secrets in it.
   private func protectable(_ id: Int64) throws(VaultError) -> OpenCollection {
     guard id != 1 else { throw .unavailable(.vault(.loginHasNone)) }
     let collection = try collection(id)
@@ -321,8 +321,8 @@ public final class VaultCollections {
   /// Whether there is an explicit lock, or a deleted collection that waits for the password. A login ends both locks.
   public var hasOwnLocks: Bool { lockedCount > 0 || hasLockedItems || hasWaiting }
 
-  /// When the last explicit lock was, in microseconds since the machine started; 0 for never. A password that was given before
-  /// a lock does not end it.
+  /// The moment of the last explicit lock, in microseconds since the machine started; 0 if there was none. A password from before a
+  /// lock does not end the lock.
   public var latestOwnLock: UInt64 { keys.ownLocks.latest }
 
   /// Whether a collection that was deleted waits for the password, to come back from a generation.

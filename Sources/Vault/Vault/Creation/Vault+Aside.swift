@@ -11,7 +11,7 @@ extension Vault {
     return folder.contains(KeybagFile.name) || folder.contains(KeybagFile.database)
   }
 
-  /// Whether there is no vault, and its home folder could take one. If the home folder is not mounted yet, or is not the user's,
+  /// Whether there is no vault, and the home folder is ready for one. If the home folder is not mounted yet, or is not the user's,
   /// nobody knows whether it has a vault. The same holds for a data folder that cannot be opened.
   public var isMissing: Bool {
     guard hasNoDatabaseYet, keybag == nil, !isThere, !hasObstacle,
@@ -32,7 +32,7 @@ extension Vault {
     return false
   }
 
-  /// Whether no password was given yet: there is no vault, or a keybag that still waits for its database.
+  /// Whether nobody has given a password yet: there is no vault, or there is a keybag that still waits for its database.
   public var hasNoDatabaseYet: Bool { database.isNotCreated }
 
   /// Whether the next login password creates the missing files. System accounts get no vault.
@@ -49,7 +49,7 @@ extension Vault {
   /// Whether the vault's account gets no vault, even with its password.
   public static func isSystemAccount(_ owner: uid_t) -> Bool { owner < Account.firstPersonUID }
 
-  /// Why there is no vault, for a person who wants to store something in it.
+  /// The reason why there is no vault, for a person who wants to store something.
   public var lack: Reason {
     if Vault.isSystemAccount(place.owner) { return .vault(.systemAccount) }
     guard lacksRoom else { return VaultError.notCreated.reason }
@@ -58,7 +58,7 @@ extension Vault {
 
   /// Renames the vault's folder within its parent folder, and changes nothing in it. Afterwards there is no vault.
   ///
-  /// This is one step of the file system: after an interruption, the vault has its former name or its new one.
+  /// This is one step of the file system. So after an interruption, the vault has either its former name or the new name.
   ///
   /// - Parameter name: the new name. If a file has that name already, a number is added.
   /// - Returns: the vault's new path.
@@ -75,7 +75,7 @@ extension Vault {
         try KeybagFile.setAside(home: place.home, owner: place.owner, as: free)
         break
       } catch {
-        // Another vault was put aside in the same second, and has this name.
+        // Another vault that was put aside in the same second has this name.
         guard error == .alreadyThere, number < 10 else {
           throw .unavailable(.of(.folder, error.reason))
         }

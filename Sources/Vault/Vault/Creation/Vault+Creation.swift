@@ -15,17 +15,17 @@ extension Vault {
   /// When the vault was created, in seconds since 1970; nil if the time cannot be read.
   public var created: UInt64? { (try? database.store?.vaultRow())?.created }
 
-  /// Makes the database of a vault that has none. The file gets its own name only when everything in it is on the disk. So after an
-  /// interruption there is a whole database or none.
+  /// Makes the database of a vault that has none. The file gets its final name only when its whole content is on the disk. So after
+  /// an interruption, there is either a whole database or none.
   func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {
     let folder = try place.openFolder()
-    // A device key that is older than the database stays, because an older copy of the vault may depend on it.
+    // If there is already a device key, it stays, because an older copy of the vault may depend on it.
     try device.open(folder, mayCreate: true)
     let draft = KeybagFile.database + ".new"
     folder.removeDatabase(draft)
     rotation.begin(keybag)
     do throws(VaultError) {
-      // SQLite would let others read the file, and gives its log the same mode.
+      // This makes the file with the right mode, because SQLite would let others read it. SQLite gives its log the same mode.
       do throws(PosixError) {
         _ = try FileDescriptor.open(draft, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
       } catch { throw error.code == ENOSPC ? .diskFull : .unavailable(.of(.database, .verbatim(error.description))) }
@@ -46,15 +46,15 @@ extension Vault {
     if let problem = database.problem { throw problem }
   }
 
-  /// Moves everything from the log into the file, and closes it. Closing the connection alone would also do that, but would not
-  /// report a failure.
+  /// Moves everything from the log into the file, and closes the file. Closing the connection alone would also do that, but would
+  /// not report a failure.
   private func finishDraft() throws(VaultError) {
     try database.store?.emptyLog()
     database.store?.database.trust()
     forget()
   }
 
-  /// Makes a database with one collection. Without a `file` the database is in memory only.
+  /// Makes a database with one collection. If `file` is nil, the database is only in memory.
   func fill(
     _ file: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
   ) throws(VaultError) {

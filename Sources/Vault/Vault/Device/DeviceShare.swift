@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeyReasons
 import LatchkeySodium
 
-/// This device's part of the keys that are bound to it: two secrets that only its device key unwraps.
+/// This device's part of the keys that are bound to it: two secrets that only the device key unwraps.
 struct DeviceShare {
   /// The number of the device's row.
   let row: Int64
@@ -18,7 +18,7 @@ struct DeviceShare {
     do throws(DeviceKeyError) {
       erasable = HeldKey(try device.unwrap(row.erasable, .erasable, context: vault))
     } catch {
-      // Only a device that answers can say that the share is gone.
+      // Only an answer of the device proves that the share is erased. A failure proves nothing.
       guard error == .otherDevice else { throw error }
       erasable = nil
     }
@@ -62,7 +62,7 @@ struct DeviceShare {
     return next
   }
 
-  /// Whether the items that depend on the login's password were destroyed, and no password came after that.
+  /// Whether the items that depend on the login's password were destroyed, and the login has got no password since.
   var isErased: Bool { erasable == nil }
 
   /// The share without its erasable secret.
@@ -92,7 +92,7 @@ struct DeviceShare {
     return equal(first.key, second.key)
   }
 
-  /// The index key, as this device's row has it.
+  /// The index key from this device's row.
   func index(_ row: DeviceRow, vault: [UInt8]) throws(VaultError) -> AttributeIndex {
     try VaultError.sodium(.vault(.indexKey)) { () throws(SodiumError) in
       let wrap = try bound.key.derive(.indexWrap, [vault])

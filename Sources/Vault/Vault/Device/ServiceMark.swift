@@ -3,8 +3,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The file `device.service`: on this machine the vault's device key is with the system service. So if the service is missing,
-/// no key in a file replaces it. The file has no secret.
+/// The file `device.service`. It says that on this machine the system service keeps the vault's device key. So if the service is
+/// missing, the vault makes no key in a file. The mark has no secret.
 struct ServiceMark: Equatable {
   static let name = "device.service"
   private static let magic = Array("LATCHSVC".utf8)

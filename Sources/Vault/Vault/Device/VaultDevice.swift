@@ -5,14 +5,14 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The device key that the vault depends on: the system service's if there is a service, else a file beside the vault. A key in a
-/// file moves to the service. No key moves back, and no new key replaces one that is only absent.
+/// The device key that the vault depends on: the system service has it if there is a service, and otherwise a file beside the
+/// vault. A key in a file moves to the service. No key moves back, and no new key replaces a key that is only unavailable.
 public final class VaultDevice {
   private struct State {
     var key: (any DeviceKey)?
-    /// Whether an unlock left something out because the device key or the disk could not be used.
+    /// Whether an unlock left some work undone, because the device key or the disk could not be used.
     var isUnsettled = false
-    /// Whether it is known that no file still has a key that the service has taken over.
+    /// Whether no file has a key any more that the service has taken over. False if this is unknown.
     var movedKeyIsGone = false
   }
 
@@ -32,21 +32,21 @@ public final class VaultDevice {
   /// The vault's device key, if the key can be used.
   var key: (any DeviceKey)? { state.key }
 
-  /// Where the device key is kept; nil without one.
+  /// The place where the device key is kept; nil if there is none.
   public var backend: DeviceKeyBackend? { key?.backend }
 
   /// Whether the vault needs a device key that cannot be used; ``Vault/problems`` says why.
   public var isMissing: Bool { keys.share == nil && keys.deviceProblem != nil }
 
-  /// Whether an unlock left something out that ``Vault/meetDevice()`` does, or opens less than it could.
+  /// Whether ``Vault/meetDevice()`` can do work that an unlock left undone, or can open more than the unlock did.
   var isLacking: Bool { isMissing || (state.isUnsettled && keys.isUnlocked) }
 
-  /// Forgets the work that was left out: an unlock begins and will do that work, or the database was closed.
+  /// Forgets the undone work, because an unlock begins and will do it, or because the database was closed.
   func begin() { state.isUnsettled = false }
 
   // MARK: - items of others
 
-  /// How many items only another device opens; 0 while this device is unknown.
+  /// The number of items that only another device can open; 0 while this device is unknown.
   public func itemCountOfOthers() throws(VaultError) -> Int64 {
     guard keys.share != nil else { return 0 }
     return try database.reading { store throws(VaultError) in
@@ -62,7 +62,7 @@ public final class VaultDevice {
 
   /// Finds the device key, and opens the values that this key wraps in the database.
   ///
-  /// - Parameter mayCreate: whether a key in a file may be made if there is neither such a file nor a service.
+  /// - Parameter mayCreate: whether a key in a file may be made, if there is neither a file with a key nor a service.
   func open(_ folder: borrowing Folder, mayCreate: Bool) throws(VaultError) {
     (state.key, keys.deviceProblem) = (nil, nil)
     let rows = try database.store?.devices() ?? []
@@ -83,7 +83,7 @@ public final class VaultDevice {
     if isKnown(served) { return served }
     let mark: Bool
     do throws(DeviceKeyError) { mark = try ServiceMark(in: folder)?.isOf(place.machine) ?? false } catch { mark = true }
-    // A key in a file on which shares in the database depend: such a key comes first in any case.
+    // The key in a file, if shares in the database depend on it. Such a key always comes first.
     var file: FileDeviceKey?
     let hasFile = folder.contains(FileDeviceKey.name)
     if hasFile || (mayCreate && served == nil && failure == nil && !mark) {
@@ -121,7 +121,7 @@ public final class VaultDevice {
     }
     guard let found = try keys.share?.index(row, vault: store.vault) else { return }
     if let index = keys.index, try !index.isSame(as: found) {
-      // The device's row was made without the password. The device's index may have missed items that exist.
+      // Somebody made the device's row without the password. So the index of this row may lack items that exist.
       database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     if keys.index == nil { keys.index = found }
@@ -153,7 +153,7 @@ public final class VaultDevice {
     } catch { keys.deviceProblem = Self.told(error, of: .host).reason }
   }
 
-  /// Gives a device that the vault has not met a share and the index key; needs the index.
+  /// Gives a device that the vault has not met a share and the index key; This needs the index.
   func adopt(_ folder: borrowing Folder) throws(VaultError) {
     guard keys.share == nil, let key, let index = keys.index, let store = database.store, !database.isDamaged else {
       return
@@ -239,7 +239,7 @@ public final class VaultDevice {
     if database.settle() { eraseMovedKey() }
   }
 
-  /// Erases the key in a file once the service has taken its place, and the database as a whole says so on the disk. If the
+  /// Erases the key in a file, after the service has replaced it and the whole database on the disk depends on the service. If the
   /// database knows other devices, the file stays, because another device may use it.
   private func eraseMovedKey() {
     guard !state.movedKeyIsGone, let store = database.store, let key, key.backend != .file, keys.share != nil,

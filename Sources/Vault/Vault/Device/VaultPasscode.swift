@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// The end of the items of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. The device erases the
-/// secret that the class depends on first, so former copies of the vault do not open these items either.
+/// Destroys the items of whenPasscodeSetThisDeviceOnly when the login loses its password. First the device erases the secret on
+/// which the class depends, so that former copies of the vault cannot open these items either.
 public final class VaultPasscode {
   private struct State {
     /// Items that were destroyed; see ``takeDestroyed()``.
@@ -33,10 +33,11 @@ public final class VaultPasscode {
   /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
   /// then rows. The next ``Vault/settle()`` clears SQLite's log.
   ///
-  /// Needs no key, and erases the secret even without a database, because a missing or damaged database may be put back later. An
-  /// interruption after the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
+  /// This needs no key. It erases the secret even if there is no database, because a missing or damaged database may be put back
+  /// later. An interruption after the first step leaves items that nothing can read; the next call, or the next unlock, removes
+  /// them.
   ///
-  /// - Throws: ``VaultError/unavailable(_:)`` without a device key; nothing was destroyed then.
+  /// - Throws: ``VaultError/unavailable(_:)`` if there is no device key. Then nothing was destroyed.
   public func destroyItems() throws(VaultError) {
     let folder = try place.openFolder()
     for device in try devicesOfItems(folder) {
@@ -76,14 +77,15 @@ public final class VaultPasscode {
     do throws(DeviceKeyError) {
       devices.append(try FileDeviceKey(folder: folder, machine: place.machine, mayCreate: false))
     } catch {
-      // A file that somebody put there must not keep items of the service from being destroyed.
+      // If somebody has put such a file there, it must not prevent the destruction of items that depend on the service.
       if devices.isEmpty { throw .unavailable(.of(.deviceFile, error.reason)) }
     }
     return devices
   }
 
-  /// Whether the device may still have the secret that the items of the class depend on, or rows are left to remove. The database's
-  /// rows about the device are not believed: a program that writes into the vault's folder could remove them.
+  /// Whether the device may still have the secret that the items of the class depend on, or whether rows of such items still exist.
+  /// This does not believe the database's rows about the device, because any program that can write into the vault's folder could
+  /// remove them.
   public var mayHaveItems: Bool {
     guard state.itemsAreDead else { return true }
     guard let share = keys.share else { return database.store != nil }
@@ -109,8 +111,9 @@ public final class VaultPasscode {
     }
   }
 
-  /// Asks the device whether it still has the erasable secret that the share depends on. This comes before the keys get another
-  /// secret, which would bring destroyed items back. If the device has erased the secret, the items that depend on it are removed.
+  /// Asks the device whether it still has the erasable secret that the share depends on. This must come before the keys get another
+  /// secret, because destroyed items would otherwise come back. If the device has erased the secret, the items that depend on it
+  /// are removed.
   func noticeErasure() throws(VaultError) {
     if let device = device.key, let share = keys.share, !share.isErased {
       let vault = try database.ready().vault
@@ -148,8 +151,8 @@ public final class VaultPasscode {
     try? history.removeAll()
   }
 
-  /// Gives the device's share a new erasable secret, once nothing depends on the erased one. With a password, the class may have
-  /// items again.
+  /// Gives the device's share a new erasable secret, when nothing depends on the erased secret any more. With a password, the class
+  /// may have items again.
   func renewErasable() throws(VaultError) {
     guard let store = database.store, let device = device.key, let share = keys.share, share.isErased,
       !database.isDamaged,

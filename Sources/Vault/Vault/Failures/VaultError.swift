@@ -19,11 +19,11 @@ public enum VaultError: Error, Equatable, Sendable {
   case unknownControlAttribute
   /// A secret, attributes or a label are larger than a vault keeps, or there are too many collections.
   case tooLarge
-  /// There is no vault yet: nobody gave a password.
+  /// There is no vault yet, because nobody has given a password.
   case notCreated
-  /// A file of the vault is damaged; the reason names it. Nothing is written any more.
+  /// A file of the vault is damaged; the reason names the file. The vault writes nothing any more.
   case damaged(Reason)
-  /// A file of the vault cannot be used; the reason names it.
+  /// A file of the vault cannot be used; the reason names the file.
   case unavailable(Reason)
   /// The disk is full.
   case diskFull
@@ -42,14 +42,14 @@ public enum VaultError: Error, Equatable, Sendable {
   case badAccessControl(AccessControl.Mistake)
   /// An item that requires the enrolled fingers cannot be stored; the reason says why.
   case noFingers(Reason)
-  /// The class depends on the login's password, and the login has none.
+  /// The class depends on the login's password, and the login has no password.
   case noPasscode
   /// The item is bound to a device, and this device's key cannot be used.
   case deviceMissing
   /// There was no memory for a secret.
   case outOfMemory
 
-  /// Without fingers, nobody could ever open such an item.
+  /// Without an enrolled finger, nobody could ever open such an item.
   public static let noFingerEnrolled = VaultError.noFingers(.finger(.enrollFirst))
 
   /// A copy needs more bytes than are free.

@@ -2,12 +2,12 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// How a healed database replaces `vault.db`, and how the damaged database is put aside. This works on files alone: it needs no
-/// key, and reads no row.
+/// How a healed database replaces `vault.db`, and how the damaged database is put aside. This works only on files. It needs no key,
+/// and reads no row.
 ///
 /// Whenever the exchange is interrupted, ``hasBegun(_:)`` says whether it must go on. The caller has the lock of the vault's files.
 struct DatabaseExchange {
-  /// The prefix of a healed database's name before it takes the place of the damaged one. The rest is the time.
+  /// The prefix of a healed database's name before it replaces the damaged database. The rest is the time.
   private static let healedPrefix = KeybagFile.database + ".healed-"
   /// The prefix of a damaged database's name after it was put aside.
   static let damagedPrefix = KeybagFile.database + ".damaged-"
@@ -22,7 +22,7 @@ struct DatabaseExchange {
   /// A new exchange.
   init(stamp: String) { self.init(Self.healedPrefix + stamp, Self.damagedPrefix + stamp) }
 
-  /// Whether a file has such a name. Files with other names belong to a person, for example copies.
+  /// Whether a file has the name of a healed database. Files with other names belong to a person, for example copies.
   static func isHealed(_ name: String) -> Bool {
     let time = name.dropFirst(healedPrefix.count)
     return name.hasPrefix(healedPrefix) && time.utf8.count == 15
@@ -53,7 +53,7 @@ struct DatabaseExchange {
     try folder.rename(draft, to: healed)
   }
 
-  /// Removes the healed database. A later opening of the vault would take it for newer than `vault.db`.
+  /// Removes the healed database. Otherwise a later opening of the vault would treat it as newer than `vault.db`.
   func withdraw(_ folder: borrowing Folder) {
     folder.remove(healed)
     try? folder.synchronize()
@@ -66,8 +66,8 @@ struct DatabaseExchange {
     }
   }
 
-  /// Whether the exchange has begun. `vault.db` may then lack its log, or be missing. In a copy of the folder, the two names of
-  /// one file may have become two files. After a power cut, the log alone may have gone aside.
+  /// Whether the exchange has begun. `vault.db` may then lack its log, or be missing. In a copy of the folder, the two names of one
+  /// file may have become two files. After a power cut, perhaps only the log was put aside.
   func hasBegun(_ folder: borrowing Folder) -> Bool {
     guard folder.contains(KeybagFile.database) else { return folder.hasOwnFile(aside) }
     return folder.contains(aside)
@@ -88,7 +88,7 @@ struct DatabaseExchange {
         try keep(KeybagFile.database + suffix, as: aside + suffix, folder)
       }
       try folder.synchronize()
-      // The log of the damaged database must not be taken for the healed one's.
+      // The log of the damaged database must not be used as the log of the healed one.
       folder.remove(KeybagFile.database + "-shm")
       try folder.remove([KeybagFile.database + "-wal"])
       try folder.replace(KeybagFile.database, by: healed)
@@ -100,7 +100,7 @@ struct DatabaseExchange {
     }
   }
 
-  /// Gives the damaged database and its log their own names again, the log first.
+  /// Gives the damaged database and its log their former names again, the log first.
   func putBack(_ folder: borrowing Folder) throws(PosixError) {
     for suffix in ["-wal", ""] where folder.contains(aside + suffix) {
       let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
