@@ -172,8 +172,8 @@ public final class Vault {
   /// Reads the keybag again, and opens the database if it is not open. Does nothing if the open database is damaged.
   public func refresh() { refresh(waiting: 0) }
 
-  /// - Parameter time: how long to wait for another process that writes the vault's files if healing must be finished, in
-  ///   milliseconds.
+  /// - Parameter time: the time to wait for another process that writes the vault's files, in milliseconds. It is needed only if a
+  ///   healing must be finished.
   func refresh(waiting time: Int) {
     database.noteCut()
     guard database.store == nil || database.damage == nil else { return }
@@ -213,7 +213,7 @@ public final class Vault {
       let store = try Store(path: place.databasePath, vault: keybag.vault)
       try adopt(store, folder: folder)
     } catch let error as VaultError {
-      // SQLite reports "disk I/O error", as for a broken disk. Even to read, SQLite needs to write a file beside the database.
+      // SQLite reports "disk I/O error" here, although the disk is not broken: to read, it must write a file beside the database.
       if case .unavailable = error, folder.isReadOnly {
         abandon(.unavailable(.of(.database, .vault(.readOnly))))
       } else {
@@ -222,7 +222,7 @@ public final class Vault {
     } catch {}
   }
 
-  /// Opens what needs no tier key: the device's share, the index, the device's own classes.
+  /// Opens everything that needs no tier key: the device's share, the index, the device's own classes.
   private func adopt(_ store: Store, folder: borrowing Folder) throws(VaultError) {
     database.open(store)
     try device.open(folder, mayCreate: false)

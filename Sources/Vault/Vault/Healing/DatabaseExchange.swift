@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// How a healed database replaces `vault.db`, and how the damaged database is put aside. This works only on files. It needs no key,
-/// and reads no row.
+/// How a healed database replaces `vault.db`, and how the damaged database is put aside. All of this works on files only. It needs
+/// no key, and reads no row.
 ///
 /// Whenever the exchange is interrupted, ``hasBegun(_:)`` says whether it must go on. The caller has the lock of the vault's files.
 struct DatabaseExchange {

@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// The copy of a generation that heals a database, opened as a vault of its own before it takes the file's place.
+/// The copy of a generation that will replace a damaged database. It is opened as a separate vault before it does so.
 struct HealedDraft {
   private let vault: Vault
 
@@ -45,7 +45,7 @@ struct HealedDraft {
 extension SealedItem {
   /// Whether the keys in memory open the item.
   ///
-  /// - Throws: errors that say nothing about the item, such as a lack of memory.
+  /// - Throws: errors that do not come from the item, such as a lack of memory.
   func isGenuine(_ index: AttributeIndex?) throws(VaultError) -> Bool {
     do throws(VaultError) {
       guard let opened = try openMetadata(index) else { return true }

@@ -12,23 +12,24 @@ public struct Healing: Equatable, Sendable {
   /// Whether a former process had made the new database, and only the exchange of the files was left. If so, nobody knows the
   /// outcome for the items.
   public private(set) var wasFinished = false
-  /// How many items came from the damaged file, because they are newer there.
+  /// The number of items that came from the damaged file, because they are newer there.
   public internal(set) var newer = 0
   /// The labels of the items that were taken from the generation, because the damaged file's rows could not be read. A label
   /// that cannot be read now is empty. These items may have been changed or deleted since.
   public internal(set) var older: [String] = []
-  /// The numbers of the items that only the generation has and that the damaged file shows as deleted since. They are not in
-  /// the new database.
+  /// The numbers of the items that are only in the generation, because they were deleted later, as the damaged file shows. They are
+  /// not in the new database.
   public internal(set) var dropped: [Int64] = []
-  /// The numbers of the collections for which the same holds.
+  /// The numbers of the collections that were left out for the same reason.
   public internal(set) var droppedCollections: [Int64] = []
   /// The numbers of the items that were taken from the generation.
   public internal(set) var olderNumbers: [Int64] = []
-  /// The numbers of the lost items, as far as anything names them.
+  /// The numbers of the lost items, as far as a row or an index still names them.
   public internal(set) var lostNumbers: [Int64] = []
-  /// How many items are lost.
+  /// The number of lost items.
   public var lost: Int64 { Int64(lostNumbers.count) }
-  /// Whether the count is exact. If not, items that were stored since the generation may be missing, and deleted items may be back.
+  /// Whether the count is exact. If not, items that were stored after the generation may be missing, and items that were deleted
+  /// after it may be back.
   public internal(set) var isCounted = true
   /// The present name of the damaged file; nil if there was none.
   public internal(set) var aside: String?
@@ -44,7 +45,7 @@ public struct Healing: Equatable, Sendable {
   /// Whether items may be missing, or may be in a former state.
   public var mayMissItems: Bool { !isCounted || !lostNumbers.isEmpty || !olderNumbers.isEmpty }
 
-  /// In one line: what happened, and what may be missing.
+  /// One line about the healing, and about the items that may be missing.
   public var reason: Reason {
     var more: [Reason] = []
     if newer > 0 { more.append(.newerItems(newer)) }
@@ -60,7 +61,7 @@ public struct Healing: Equatable, Sendable {
   /// The healing in English, for the log.
   public var explanation: String { reason.text }
 
-  /// How many and which items; the generation still has them.
+  /// The count of the items and their numbers, for a person who wants to find them in the generation.
   private static func list(_ numbers: [Int64]) -> Reason {
     let shown = numbers.prefix(20).map { "\($0)" }.joined(separator: ", ")
     return .numbers(numbers.count, numbers.count > 20 ? "\(shown), …" : shown)

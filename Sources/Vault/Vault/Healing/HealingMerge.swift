@@ -10,21 +10,21 @@ struct HealingMerge {
     var taken: [Int64] = []
     /// Items that were taken from the generation, because their rows in the damaged database cannot be read.
     var older: [Int64] = []
-    /// The items of which nothing is left.
+    /// The items that can be read from neither file.
     var lost: [Int64] = []
-    /// The items that only the generation has, and that were deleted since.
+    /// The items that are only in the generation, because they were deleted later.
     var dropped: [Int64] = []
-    /// The collections for which the same holds.
+    /// The collections that are only in the generation for the same reason.
     var droppedCollections: [Int64] = []
   }
 
-  /// Which of the damaged database and the generation is newer, as far as their counters and sealed numbers say.
+  /// The order of the damaged database and the generation in time, as far as their counters and sealed numbers show it.
   enum Order {
     /// The damaged database is older than the generation.
     case older
     /// The order is unknown.
     case unknown
-    /// The damaged database is as new as the generation or newer. Rows that it lacks were deleted.
+    /// The damaged database is as new as the generation or newer. So a row that it lacks was deleted.
     case notOlder
   }
 
@@ -32,9 +32,9 @@ struct HealingMerge {
   /// The outcome so far.
   private(set) var outcome = Outcome()
 
-  /// How many numbers of items are tried if the table does not say which numbers it has.
+  /// The count of item numbers that are tried if the damaged table does not list its own.
   private static let guesses: Int64 = 100_000
-  /// How many numbers are skipped if the used numbers are unknown. Drawn each time, because another healing from the same
+  /// The count of numbers that are skipped if nobody knows the used ones. It is random, because another healing from the same
   /// generation must not give the same numbers again.
   private static var gap: Int64 { .random(in: 1 << 20..<1 << 21) }
   init(into draft: Store, from salvage: Salvage, order: Order) {
@@ -82,8 +82,8 @@ struct HealingMerge {
           try Self.leaveGap(in: merge.draft, table)
         }
       }
-      // An index can name higher numbers than the counter. A number beyond the limit is noise, after which no number would be
-      // left.
+      // An index can name higher numbers than the counter. A number beyond the limit comes from damage, and no number would be left
+      // after it.
       if let lost = merge.outcome.lost.filter({ $0 < Store.numberLimit }).max() {
         try merge.draft.goOn(.item, after: lost)
       }
@@ -130,7 +130,7 @@ struct HealingMerge {
         isWhole || before.passphrase == row.passphrase
       else { continue }
       var next = row
-      // A collection that depends on an older epoch in either database depends on it in the merged one.
+      // The merged collection depends on the older of both epochs.
       next = next.withEpoch(min(before.epoch, row.epoch))
       try draft.update(next)
       for key in theirs {
@@ -218,7 +218,7 @@ struct HealingMerge {
       return
     }
     guard ours.checksum != row.checksum else { return }
-    // A page that was put back to a former state shows versions from before the generation.
+    // If somebody put a page back to a former state, its rows are older than the generation.
     guard ours.uuid == row.uuid, ours.modified <= row.modified else {
       outcome.older.append(row.id)
       // Two items have one number only if an older copy of the database was used for a while.

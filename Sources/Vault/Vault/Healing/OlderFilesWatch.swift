@@ -3,8 +3,8 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// Whether the vault's files are the files that were open here last, or older copies. The files cannot tell, because older copies
-/// of all files agree with each other. So the device key service remembers their generations.
+/// Checks whether the vault's files are the ones that were last used here, or older copies. The files alone do not show it, because
+/// older copies of all files agree with each other. So the device key service remembers their generations.
 public final class OlderFilesWatch {
   private struct State {
     /// The files of which an older copy was found.
@@ -13,7 +13,7 @@ public final class OlderFilesWatch {
     var compared: OlderFiles = []
     /// Why it is not known whether the files are older copies.
     var problem: Reason?
-    /// How often other work interrupted the note since keys came.
+    /// The number of times that other work has interrupted the note since the vault got keys.
     var brokenOff = 0
     /// The key that seals the database's generation, while the note waits; nil if none waits.
     var waiting: HeldKey?
@@ -58,8 +58,8 @@ public final class OlderFilesWatch {
 
   /// The limit for all requests together, in milliseconds.
   private static let noteTimeout = 2000
-  /// How often other work may interrupt the request before a person hears of it. At a first login that is usual, because many
-  /// programs call the starting daemon.
+  /// The number of times that other work may interrupt the request before the person is told. At a first login interruptions are
+  /// usual, because many programs call the starting daemon.
   private static let noteTries = 5
 
   /// Asks for the remembered generations of the vault, and notes the present generations. Never delays an unlock.
@@ -71,7 +71,7 @@ public final class OlderFilesWatch {
     do throws(VaultError) { note(under: HeldKey(try rotation.wrapOfIndex(tier))) } catch { state.problem = nil }
   }
 
-  /// Notes the generations now, if the device key service did not answer when keys came.
+  /// Notes the generations now, if the device key service did not answer when the vault got its keys.
   func noteAgain() {
     if let wrap = state.waiting { note(under: wrap) }
   }
@@ -89,7 +89,7 @@ public final class OlderFilesWatch {
       try folder.synchronize()
       let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
       let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
-      // Reported before the note, except for copies that a login without a password has reported.
+      // The older copies are reported before the note, except for the ones that a login without a password has reported.
       tell(older, besides: state.compared)
       state.compared = []
       try? raiseGeneration(wrap)

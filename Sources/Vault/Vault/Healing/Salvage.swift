@@ -46,13 +46,15 @@ struct Salvage {
     let sets = walks.map { Set($0.found) }
     let table = sets[0].union(sets[1])
     let named = sets.reduce(table) { $0.union($1) }
-    // A damaged page can name anything, but no item has such a number.
+    // A damaged page can contain any number, but no item has a number below 1.
     self.named = named.filter { $0 > 0 }
-    // A table or an index alone could have lost a part unseen. The table is checked by its structure, the indexes by each other.
+    // A table or an index could have lost a part, and alone it would not show this. So the table's structure is checked, and the
+    // indexes are compared with each other.
     let isSound = isWhole(0) && named == table && Self.isSound(database, "PRAGMA quick_check(item)")
     let indexesAgree = isWhole(2) && isWhole(4) && sets[2] == named && sets[4] == named
     hasAllItems = isSound || indexesAgree
-    // A page that was put back to a former state is well-formed. It shows only if another page names a row that it lacks.
+    // A page that was put back to a former state is well-formed. So the change shows only if another page names a row that this
+    // page lacks.
     agrees =
       isSound && indexesAgree
       && Self.otherIndexes.allSatisfy { sql in
@@ -73,7 +75,7 @@ struct Salvage {
     "SELECT id FROM item INDEXED BY item_class_key ORDER BY class_key DESC, id DESC",
   ]
 
-  /// By the uuids, and by the tokens: every item has at least one.
+  /// The indexes by uuid and by token; every item has at least one token.
   private static let otherIndexes: [StaticString] = [
     "SELECT id FROM item INDEXED BY sqlite_autoindex_item_1 ORDER BY uuid",
     "SELECT DISTINCT item FROM token INDEXED BY token_item ORDER BY item",
@@ -140,7 +142,8 @@ struct Salvage {
       && (try? database.statement("SELECT id FROM collection LIMIT 0").run()) != nil
   }
 
-  /// The different numbers that a query gives before the first damage, and whether the query gives each number once.
+  /// The numbers that a query returns before the first damage, without repetitions, and whether the query returned each number
+  /// once.
   private static func numbers(_ database: Database, _ sql: StaticString) -> (found: [Int64], isWhole: Bool) {
     var found: [Int64] = []
     var isWhole = true

@@ -18,7 +18,7 @@ public final class VaultHealing {
     var problem: Reason?
     /// The generations that existed when healing failed.
     var failed: [PastGeneration]?
-    /// Whether keys came since the last session ended.
+    /// Whether the vault has got keys since the last session ended.
     var wasUnlocked = false
   }
 
@@ -32,10 +32,10 @@ public final class VaultHealing {
   private var state = State()
 
   private static let draftName = KeybagFile.database + ".healing"
-  /// The most bytes that the damaged file and a generation may each have. Healing is not divided: a lock or the machine's sleep waits
-  /// for its end.
+  /// The most bytes that the damaged file and a generation may each have. Healing is not divided, so a lock or the machine's sleep
+  /// waits for its end.
   private static let sizeLimit = 64 << 20
-  /// How long healing waits for another process that writes the vault's files, in milliseconds.
+  /// The time for which healing waits for another process that writes the vault's files, in milliseconds.
   static let lockTime = 200
 
   init(
@@ -55,12 +55,12 @@ public final class VaultHealing {
   /// Forgets everything about the files, like a new object.
   func forget() { state = State() }
 
-  /// Notes that keys came.
+  /// Notes that the vault has got keys.
   func noteUnlock() { state.wasUnlocked = true }
 
   /// Forgets the report of a healing, because the session is over.
   func endSession() {
-    // Healing before a login is news in the session that begins with it.
+    // If the vault was healed before the login, the session that begins now still has to report it.
     if state.wasUnlocked {
       keybag.forgetHealing()
       (state.healing, state.wasUnlocked) = (nil, false)
@@ -68,8 +68,8 @@ public final class VaultHealing {
     state.problem = nil
   }
 
-  /// The files that were put aside and still exist, damaged files and another vault's files: names in the vault's folder, without
-  /// the logs.
+  /// The names of the files that were put aside and still exist in the vault's folder, without the logs. They are damaged files and
+  /// files of another vault.
   public var filesAside: [String] {
     guard !place.isMemory, let folder = try? place.folder() else { return [] }
     return ((try? folder.names()) ?? []).filter { name in
@@ -168,7 +168,7 @@ public final class VaultHealing {
       else { continue }
       let ownLocks = keys.ownLocks
       vault.forget()
-      // An item that a program locked by itself stays locked when the screen is unlocked.
+      // An item that a program has locked stays locked when the screen is unlocked.
       defer { keys.ownLocks = ownLocks }
       var healing = Healing(loss: loss, generation: generation)
       do throws(VaultError) {
@@ -264,7 +264,7 @@ public final class VaultHealing {
     }
   }
 
-  /// How the damaged database and the generation follow each other.
+  /// The order of the damaged database and the generation in time.
   private func order(
     of salvage: Salvage?, and base: Store, _ tiers: borrowing TierKeys, _ former: [FormerTiers]
   ) throws(VaultError) -> HealingMerge.Order {
@@ -298,9 +298,9 @@ public final class VaultHealing {
   /// Finishes the exchange that a process began before it ended: the healed database replaces the damaged one. If `vault.db` is
   /// whole by now, it stays, and the healed database is removed.
   ///
-  /// - Parameter deadline: how long to wait for another process that writes the vault's files, in milliseconds.
-  /// - Returns: why the exchange is not finished; nil if nothing is left to do. Until then `vault.db` must not be opened: its log
-  ///   may be missing, and new rows would be put aside with the file.
+  /// - Parameter deadline: the time to wait for another process that writes the vault's files, in milliseconds.
+  /// - Returns: the reason why the exchange is not finished; nil if it is. Until it is finished, `vault.db` must not be opened: its
+  ///   log may be missing, and new rows would be put aside with the file.
   func finish(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()

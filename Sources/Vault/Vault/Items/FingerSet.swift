@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyReasons
 import LatchkeySodium
 
-/// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers' names,
-/// and one of the fingers' names. Nothing says which prints belong to the names.
+/// The fingers that were enrolled when an item got the condition `biometryCurrentSet`: a hash of the readers' names, and a hash of
+/// the fingers' names. Nothing here depends on the prints themselves.
 public struct FingerSet: Hashable, Sendable {
   /// The hash of the readers.
   let readers: [UInt8]
@@ -12,7 +12,7 @@ public struct FingerSet: Hashable, Sendable {
   /// Whether no finger is enrolled.
   public let isEmpty: Bool
 
-  /// How many bytes a set takes in an item.
+  /// The size of a set in an item, in bytes.
   static let size = 64
 
   /// Makes the set from the names of readers and the fingers that each of them knows. Their order makes no difference.
@@ -66,7 +66,7 @@ public struct FingerSet: Hashable, Sendable {
     case otherFingers
   }
 
-  /// How `present` differs from this one.
+  /// The difference between this set and `present`.
   func change(to present: FingerSet) -> Change {
     guard readers == present.readers else { return .otherReaders }
     guard fingers != present.fingers else { return .none }
@@ -75,7 +75,7 @@ public struct FingerSet: Hashable, Sendable {
 }
 
 extension FingerSet.Change {
-  /// Why an item is locked, and what to do; nil if it is not locked.
+  /// The reason why an item is locked, with a remedy; nil if it is not locked.
   public var reason: Reason? {
     switch self {
     case .none: nil

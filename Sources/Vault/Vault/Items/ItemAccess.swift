@@ -6,13 +6,13 @@ import LatchkeyKeybag
 enum ItemAccess: Equatable {
   /// There are conditions, and no passphrase.
   case conditions
-  /// There is a passphrase (`applicationPassword`). Nothing here tells whether a passphrase is right. So the files without the
-  /// class key do not help to guess it.
+  /// There is a passphrase (`applicationPassword`). Nothing here shows whether a passphrase is right, so nobody can guess it from
+  /// the files without the class key.
   case passphrase(PassphraseDerivation)
 
   private static let version: UInt8 = 1
 
-  /// How the passphrase becomes a key, if the item has one.
+  /// The way in which the item's passphrase becomes a key; nil for an item without one.
   var derivation: PassphraseDerivation? { if case .passphrase(let derivation) = self { derivation } else { nil } }
 
   /// The column's bytes: 2, or 30 with a passphrase.

@@ -4,12 +4,12 @@ import LatchkeySodium
 
 /// Reads a vault's items, as far as the keys that are in memory allow. It changes nothing.
 ///
-/// A read goes from top to bottom: the row from SQLite (``Store/item(_:)``), its class key (``locate(_:)-(ItemRow)``), then
-/// what ``SealedItem`` decrypts. Damage that it finds is noted, after which the vault is not written any more.
+/// A read goes from top to bottom: the row from SQLite (``Store/item(_:)``), its class key (``locate(_:)-(ItemRow)``), then what
+/// ``SealedItem`` decrypts. If it finds damage, it notes this, and the vault is not written any more.
 public final class ItemReader {
   private let database: VaultDatabase
   private let keys: VaultKeys
-  /// Whether no item was ever stored. This is known only for a vault in memory, and avoids searching it.
+  /// Whether no item was ever stored. This is known only for a vault in memory, and makes a search unnecessary.
   var isUnused = false
   /// Tokens of the schemas that items have, so that an item need not be opened to see its schema.
   private var schemaTokens: Set<[UInt8]> = []
@@ -48,12 +48,12 @@ public final class ItemReader {
 
   /// The metadata of an item whose class is not locked.
   private func opened(_ item: SealedItem) throws(VaultError) -> OpenedMetadata {
-    // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
+    // As on Apple's systems, a locked class is an error before anybody is asked for anything.
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.absence }
     return opened
   }
 
-  /// The secret of an item that has no explicit lock, as the caller has just seen.
+  /// The secret of an item. The caller has just checked that the item has no explicit lock.
   private func secret(
     of item: SealedItem, _ opened: OpenedMetadata, _ granted: AccessGrant?
   ) throws(VaultError) -> OpenedSecret {
@@ -110,7 +110,7 @@ public final class ItemReader {
     }
   }
 
-  /// The metadata of an item whose secret can be read now, and what the item requires: only such an item may be replaced.
+  /// The metadata of an item whose secret can be read now, with the item's requirements. Only such an item may be replaced.
   func readable(
     _ item: SealedItem, _ granted: AccessGrant?
   ) throws(VaultError) -> (metadata: ItemMetadata, control: AccessControl) {
@@ -163,7 +163,7 @@ public final class ItemReader {
     try database.reading { store throws(VaultError) in try store.place(ofItem: id) }
   }
 
-  /// The collection of an item; nil when there is no such item.
+  /// The collection of an item; nil if there is no such item.
   public func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
     try database.reading { store throws(VaultError) in try store.collection(ofItem: id) }
   }
@@ -194,8 +194,8 @@ public final class ItemReader {
 
   // MARK: - finding
 
-  /// The matching items, most recently changed first (``FoundItem/comesFirst(_:_:)``). A missing key leaves no item out. Once
-  /// the database has been verified, damage never gives an empty answer, but an error.
+  /// The matching items, most recently changed first (``FoundItem/comesFirst(_:_:)``). A missing key leaves no item out. After the
+  /// database has been verified, damage causes an error, and never an empty answer.
   public func search(_ query: SearchTerms, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
     if isUnused { return [] }
     let result = try database.reading { store throws(VaultError) in try search(query, in: collection, store) }
@@ -273,7 +273,7 @@ public final class ItemReader {
 
   /// Whether an item has no schema, or may have none because its label cannot be read now.
   ///
-  /// - Parameter count: how many attributes of the item are known; a schema is not among them.
+  /// - Parameter count: the number of the item's known attributes, without a schema.
   private func mayLackSchema(_ id: Int64, besides count: Int, _ store: Store) throws(VaultError) -> Bool {
     // The last token stands for the whole set.
     let tokens = try store.tokens(ofItem: id).dropLast()
@@ -316,9 +316,9 @@ public final class ItemReader {
     return same.newest.item
   }
 
-  /// Of the collection's items with exactly these attributes, the item that was changed last. And its twin: the item that differs
-  /// from it only in the implied schema (``GenericSchema``). Two clients leave such a pair. If there are more items, somebody
-  /// wanted several, and none is a twin.
+  /// Of the collection's items with exactly these attributes, the one that was changed last, and its twin. The twin differs from it
+  /// only in the implied schema (``GenericSchema``). Two different clients can cause such a pair. If there are more items, a
+  /// program wanted several, and none of them is a twin.
   func same(
     _ attributes: [String: String], in collection: Int64
   ) throws(VaultError) -> (newest: PlacedItem, twin: PlacedItem?)? {
@@ -338,7 +338,7 @@ public final class ItemReader {
   /// The items that can be read now and require nothing.
   func open(_ places: [PlacedItem]) -> [Int64] { places.filter { readability($0) == .open }.map(\.item) }
 
-  /// How many items the vault has.
+  /// The number of items in the vault.
   public func itemCount() throws(VaultError) -> Int64 {
     try database.reading { store throws(VaultError) in try store.itemCount() }
   }
@@ -350,7 +350,7 @@ public final class ItemReader {
 
   // MARK: - access control
 
-  /// How the passphrase of an item becomes a key; nil for an item without one.
+  /// The way in which an item's passphrase becomes a key; nil for an item without one.
   public func passphraseDerivation(ofItem id: Int64) throws(VaultError) -> PassphraseDerivation? {
     let item = try locate(id)
     return try noting { () throws(VaultError) in try item.access() }?.derivation

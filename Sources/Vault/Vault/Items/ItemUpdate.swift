@@ -11,7 +11,7 @@ public struct ItemUpdate: Equatable, Sendable {
   public let attributes: [String: String]?
   /// Another class.
   public let accessibility: AccessibilityClass?
-  /// Attributes that no other item of the vault may have together afterwards; empty for no such rule.
+  /// Attributes that no other item of the vault may have together afterwards; empty without such a rule.
   public let unique: [String: String]
 
   /// Puts the values together.

@@ -14,7 +14,7 @@ public final class ItemWriter {
   private let database: VaultDatabase
   private let keys: VaultKeys
   private let reader: ItemReader
-  /// The number at which the wrapping of items that were stored while locked goes on.
+  /// The number after which ``rewrapStoredWhileLocked(limit:)`` continues.
   private var rewrapPosition: Int64 = 0
   private let observer: any TighteningObserver
 
@@ -27,7 +27,7 @@ public final class ItemWriter {
 
   // MARK: - a new item
 
-  /// Stores an item. The file of the database is looked at once, at the beginning: nothing else runs before the row is written.
+  /// Stores an item. The database's file is checked only at the beginning, because nothing else runs before the row is written.
   ///
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked; ``VaultError/deviceMissing``; ``VaultError/duplicate``.
@@ -48,8 +48,8 @@ public final class ItemWriter {
       try replace(same.newest.item, new, named, secret: secret, removing: twins, in: store)
       return StoredItem(id: same.newest.item, isNew: false, removed: twins)
     }
-    // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
-    // class that he can open.
+    // The row's default class is not used, because no key protects that column. Somebody who can write the column could otherwise
+    // have secrets stored in a class that they can open.
     let wanted = new.accessibility ?? new.defaultClass
     try keys.checkPasscode(for: wanted)
     guard let key = collection.current(wanted, share: keys.share) else {
@@ -93,7 +93,7 @@ public final class ItemWriter {
       removing: twins, in: store)
   }
 
-  /// Refuses attributes that an item already has together; empty for no such rule.
+  /// Throws if an item already has all these attributes; does nothing if there are none.
   ///
   /// - Throws: ``VaultError/duplicate``.
   public func checkIsNew(_ unique: [String: String]) throws(VaultError) {
@@ -103,7 +103,7 @@ public final class ItemWriter {
 
   // MARK: - another version of an item
 
-  /// Gives an item that can be read a new secret.
+  /// Gives an item a new secret. The item must be readable.
   public func setSecret(
     ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String, granted: AccessGrant? = nil
   ) throws(VaultError) {
@@ -126,7 +126,7 @@ public final class ItemWriter {
     try write(row, in: try database.writable())
   }
 
-  /// Changes items whose secrets stay: all of them, or none. Each item is named once.
+  /// Changes items, but not their secrets. It changes all items or none, and each is named once.
   ///
   /// - Parameter granted: the person's grant for an item that requires something.
   /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` if an item would not be the only one with
@@ -180,13 +180,14 @@ public final class ItemWriter {
   }
 
   /// - Parameters:
-  ///   - isTightening: whether the item requires something else than before, which its row does not show.
+  ///   - isTightening: whether the item's requirements change in a way that its row does not show.
   ///   - twins: items that go in the same step.
   ///   - store: the store that ``VaultDatabase/writable()`` gave to this call.
   private func write(
     _ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = [], in store: Store
   ) throws(VaultError) {
-    // This comes before the write, because a lost former version is the smaller harm.
+    // This comes before the write. If the write then fails, a former version is lost, which is a smaller harm than a version with
+    // less protection.
     let requiresMore = try self.isTightening(row)
     if isTightening || requiresMore { observer.tighten(row.uuid) }
     try database.writing(to: store) { store throws(VaultError) in
@@ -210,7 +211,7 @@ public final class ItemWriter {
     unique.isEmpty ? [] : try keys.readyIndex().tokens(of: unique)
   }
 
-  /// Gives an item other access control, and another class if one is named. The item's secret is sealed anew, because the secret is
+  /// Gives an item other access control, and another class if one is named. The item's secret is encrypted again, because it is
   /// bound to the flags.
   ///
   /// - Parameters:
@@ -324,8 +325,8 @@ public final class ItemWriter {
       modified: item.row.nextModified(modified), passphraseKey: passphraseKey)
   }
 
-  /// Wraps items that were stored while their class was locked under the class key, at most `limit` of them. An item that
-  /// somebody without tier key C made is quarantined.
+  /// Wraps the keys of items under their class key if the items were stored while the class was locked; `limit` items at most. An
+  /// item that somebody without tier key C made is quarantined.
   ///
   /// - Returns: whether there are more.
   public func rewrapStoredWhileLocked(limit: Int = 16) throws(VaultError) -> Bool {
@@ -334,7 +335,7 @@ public final class ItemWriter {
     let waiting = try database.reading { store throws(VaultError) in
       try store.items(form: .storedWhileLocked, after: from, limit: limit)
     }
-    // Goes on to the next items even if these must wait longer, as in a collection with an explicit lock.
+    // The next call takes other items, because some of these may have to wait longer, for example in a locked collection.
     rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
     for id in waiting {
       var item = try reader.locate(id)
@@ -356,10 +357,10 @@ public final class ItemWriter {
     guard try !deleteItems([(id, nil)]).isEmpty else { throw .noSuchItem }
   }
 
-  /// Deletes items, all or none. Needs no key.
+  /// Deletes all of these items, or none. This needs no key.
   ///
-  /// - Parameter items: their numbers, with the uuid that each must have, because another vault has other items of these
-  ///   numbers; nil for any.
+  /// - Parameter items: their numbers, and the uuid that each must have, because in another vault a number belongs to another item;
+  ///   nil for any uuid.
   /// - Returns: the numbers of the items that existed.
   public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
     // The former versions must be removed too, because the item's explicit lock ends with the item and would no longer protect
@@ -407,7 +408,7 @@ public final class ItemWriter {
     if waitsForUnlock { throw .isLocked }
   }
 
-  /// Locks an item by itself, until a login or the login password given for its collection.
+  /// Locks one item until the next login, or until the person gives the login password for its collection.
   public func lockItem(_ id: Int64) throws(VaultError) {
     guard let collection = try reader.collection(ofItem: id) else { throw .noSuchItem }
     keys.ownLocks.lock(item: id, in: collection)

@@ -10,9 +10,9 @@ public struct NewItem: ~Copyable {
   public var accessibility: AccessibilityClass?
   /// The class of a new item if no class is named.
   public var defaultClass = AccessibilityClass.whenUnlocked
-  /// Whether an item with exactly these attributes is replaced, of several such items the one that was changed last. The item keeps
-  /// its access control, unless ``metadata`` has flags. The item's twin (``GenericSchema``) is deleted, unless the twin cannot be
-  /// read now or requires something.
+  /// Whether to replace an item with exactly these attributes. If there are several, the one that was changed last is replaced. It
+  /// keeps its access control, unless ``metadata`` has flags. The item's twin (``GenericSchema``) is deleted, unless the twin
+  /// cannot be read now or requires something.
   public var replaces = false
   /// Attributes that no item of the vault may have, all of them together; empty without such a rule.
   public var unique: [String: String] = [:]
@@ -35,11 +35,12 @@ public struct StoredItem {
   public let id: Int64
   /// Whether the item is new, and replaced no other item.
   public let isNew: Bool
-  /// The twin that is gone.
+  /// The twin that was deleted.
   public let removed: [Int64]
 }
 
-/// When an item was stored and last changed in another place, in seconds since 1970; nil for a time that is unknown there.
+/// The times at which an item was stored and last changed in the place that it came from, in seconds since 1970; nil for an unknown
+/// time.
 public struct ItemTimes: Equatable, Sendable {
   /// When the item was stored.
   public var created: UInt64?

@@ -2,9 +2,9 @@ import LatchkeyPosix
 
 /// Items that were locked by themselves while their collection is unlocked.
 ///
-/// Such a lock exists in this process only: the key of the item's class stays in memory, as other items need it, and nothing is
-/// written down. The lock ends as an explicit lock of a collection does: by a login, by the login password given for the
-/// collection, or with the keys when the vault is sealed.
+/// Such a lock exists in this process only: the key of the item's class stays in memory, because other items need it, and no file
+/// notes the lock. A login ends the lock, and so does the login password given for the collection. It also ends when the vault is
+/// sealed.
 struct OwnLocks {
   /// The locked items, each with its collection.
   private var items: [Int64: Int64] = [:]

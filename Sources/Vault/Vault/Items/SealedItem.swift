@@ -13,11 +13,11 @@ import LatchkeySodium
 struct SealedItem {
   /// The vault: 16 bytes.
   let vault: [UInt8]
-  /// The row, as the disk has it or will have it.
+  /// The row that is on the disk, or will be.
   var row: ItemRow
   let collection: OpenCollection
   let key: ClassKey
-  /// This device's share, which tells an item of another device from a locked item.
+  /// This device's share. It shows whether an item that does not open is locked, or belongs to another device.
   let share: DeviceShare?
 
   /// A secret is padded to multiples of this many bytes before it is sealed.
@@ -189,8 +189,8 @@ struct SealedItem {
     }
   }
 
-  /// Wraps the item key under the class key, or under a newer one of the same class together with the metadata. An item that
-  /// somebody without the vault's keys stored is quarantined: nothing ever opens it.
+  /// Wraps the item key under the class key. With a newer class key, it wraps the item key and the metadata under that one. An item
+  /// that somebody without the vault's keys stored is quarantined: nothing ever opens it.
   ///
   /// - Parameter newer: the class's newest keys; nil for ``key``, under which the metadata is already.
   /// - Returns: false while a key is missing; the row is then unchanged.
@@ -280,7 +280,7 @@ struct SealedItem {
     return out.bytes
   }
 
-  /// The item key, mixed with the key of the item's own passphrase. Without that, the item key opens nothing.
+  /// The item key, mixed with the key of the item's own passphrase. Without the passphrase, the item key opens nothing.
   private func secretKey(
     _ itemKey: borrowing Key, flags: UInt32, _ passphraseKey: HeldKey?
   ) throws(SodiumError) -> Key {

@@ -12,7 +12,7 @@ final class ClassKey {
   /// Opens items that were stored while the class was locked. Nil while the class is locked.
   private(set) var privateKey: HeldKey?
   /// Whether the public key in the row was made by a program with tier key C, and with the secret of the collection's passphrase if
-  /// there is one. Kept as long as these keys.
+  /// there is one. The answer is kept as long as these keys.
   private(set) var publicKeyIsGenuine = false
   /// The oldest key epoch by which a part of this class opened; 0 while no part did, or if the class depends on no epoch.
   private(set) var epoch: UInt32 = 0
@@ -94,7 +94,7 @@ final class ClassKey {
     [vault, collection, [accessibility.rawValue], uuid]
   }
 
-  /// Unwraps the keys of the class, as far as the keys above it are in memory. Keys in memory stay.
+  /// Unwraps the keys of the class, as far as the keys above it are in memory. Keys that are in memory already stay.
   ///
   /// - Parameter all: the keys above the class, of each key epoch that it may depend on, newest first.
   func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
@@ -103,7 +103,7 @@ final class ClassKey {
     let associated = context.flatMap { $0 }
     let accessibility = row.accessibility
     try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) in
-      /// Opens `sealed` by the newest keys that open it. No other epoch has a value left in the collection.
+      /// Opens `sealed` with the newest keys that can.
       func unwrap(_ sealed: [UInt8], _ wrap: (Above) throws(SodiumError) -> Key?) throws(SodiumError) -> HeldKey? {
         var wasTried = false
         for above in all {
@@ -143,7 +143,7 @@ final class ClassKey {
         secretKey = try unwrap(row.classKey, copy: row.classKeySession, .classWrap)
         if let secretKey, let sealed = row.privateKey {
           let opened = HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: secretKey.key, associated: associated)))
-          // The tag alone proves too little: anybody who took tier key C from memory could make it.
+          // The tag alone is no proof here, because anybody who took tier key C from memory could make it.
           guard SealedBox.publicKey(of: opened.key) == row.publicKey else { throw .decryptionFailed }
           privateKey = opened
         }
@@ -236,7 +236,7 @@ final class ClassKey {
     }
   }
 
-  /// Wraps the copies under tier key C anew.
+  /// Wraps the copies under tier key C again.
   ///
   /// - Returns: whether there are copies; if not, nothing was changed.
   private func copy(
@@ -267,7 +267,7 @@ final class ClassKey {
     if row.accessibility.metadataTier == .unlocked { metadataKey = nil }
   }
 
-  /// Erases the keys that nobody may have before the first login: everything but the device's own classes.
+  /// Erases all keys that must not be in memory before the first login. Only the keys of the device's own classes stay.
   func seal() {
     lock()
     if row.accessibility.tier == .session { secretKey = nil }

@@ -56,7 +56,7 @@ extension OpenCollection {
     return try store.hasItemsStoredWhileLocked(in: row.id)
   }
 
-  /// Writes everything that the newest tier keys change. The caller gives the result to ``adopt(_:)`` when it is on the disk.
+  /// Writes everything that the newest tier keys change. After the transaction, the caller gives the result to ``adopt(_:)``.
   ///
   /// - Parameters:
   ///   - share: the device's present share.
@@ -77,7 +77,7 @@ extension OpenCollection {
         isForeign(key, share)
         ? try key.recopied(vault: store.vault, collection: row.uuid, above: above)
         : try key.rewrapped(vault: store.vault, collection: row.uuid, above: above)
-      // A class without its keys stays unchanged: another device's class, or a class whose erasable share is gone.
+      // A class stays unchanged if its keys are missing, because it is another device's, or because its erasable share was erased.
       guard let changed else { continue }
       try store.update(changed)
       rewrapped.append((key, changed))

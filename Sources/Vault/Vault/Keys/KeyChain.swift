@@ -16,20 +16,20 @@ struct KeyChain {
     link = HeldKey(try tier.derive(.collectionChain, [vault]))
   }
 
-  /// The tier key of the collection number ``ordinal``, after which the chain cannot give it again.
+  /// The tier key of the collection number ``ordinal``. The chain moves on, so it cannot give this key again.
   mutating func next(uuid: [UInt8]) throws(SodiumError) -> HeldKey {
     let key = HeldKey(try link.key.derive(.collection, [uuid]))
     try skip()
     return key
   }
 
-  /// Goes on to the next collection, without a key for the present one.
+  /// Moves on to the next collection, without the key of the present one.
   mutating func skip() throws(SodiumError) {
     link = HeldKey(try link.key.derive(.nextCollection))
     ordinal += 1
   }
 
-  /// Goes on to the collection of that number, without the keys of the collections before it.
+  /// Moves on to the collection number `ordinal`, without the keys of the collections before it.
   mutating func skip(to ordinal: UInt64) throws(SodiumError) {
     while self.ordinal < ordinal { try skip() }
   }

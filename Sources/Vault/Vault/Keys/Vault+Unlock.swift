@@ -3,7 +3,7 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The keys that a vault takes, and what then becomes readable.
+/// The vault takes keys from a login, and opens everything that these keys open.
 extension Vault {
   /// Whether these are the keys of this vault's keybag.
   public func recognises(
@@ -63,7 +63,7 @@ extension Vault {
     }
   }
 
-  /// Takes keys over. A failure adds no key.
+  /// Takes keys over. After a failure, no new key is in memory.
   ///
   /// - Parameters:
   ///   - unlocked: tier key A's chain; nil if only tier key C is taken over.

@@ -11,7 +11,7 @@ final class VaultKeybag {
     case present(Keybag)
     /// There should be a keybag, but no keybag can be used, for this reason.
     case unusable(Reason)
-    /// The file has another keybag, with other keys. The session stays with the keybag that its keys came with.
+    /// The file has another keybag, with other keys. The session keeps the keybag from which its keys came.
     case replaced(Keybag, problem: Reason)
 
     var keybag: Keybag? {
@@ -79,8 +79,7 @@ final class VaultKeybag {
   ///
   /// - Returns: whether the keybag can be used, and whether the session's keys came with it.
   func take(_ found: Keybag) -> Bool {
-    // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
-    // with.
+    // The author of that file does not have this session's keys, so the session keeps the keybag from which its keys came.
     guard found.hasKeys(of: keys.heldEpochs) else {
       let problem = Reason.keybag(.otherKeys)
       state = keybag.map { .replaced($0, problem: problem) } ?? .unusable(problem)
@@ -110,8 +109,8 @@ final class VaultKeybag {
     keybag.protectors.filter { $0.kind != .password && $0.kind != .device }
   }
 
-  /// Whether one protector is the other one, perhaps under new keys. A keybag has one of a session and one of a finger at most, and
-  /// new keys make the former anew.
+  /// Whether both are the same protector, perhaps with new keys. A keybag has at most one protector of a session, which new keys
+  /// replace, and one of a finger.
   private static func isSame(_ one: Protector, _ other: Protector) -> Bool {
     guard one.kind == other.kind else { return false }
     switch one.kind {
@@ -123,7 +122,7 @@ final class VaultKeybag {
 
   /// The keybag cannot be read, and there is no copy to replace it.
   ///
-  /// - Parameter isExpected: whether there is a database that needs it.
+  /// - Parameter isExpected: whether there is a database that needs the keybag.
   /// - Returns: the problem of the database.
   func lacksFile(_ error: KeybagError, isExpected: Bool) -> VaultError {
     guard error != .missing || isExpected else {

@@ -8,13 +8,13 @@ final class VaultKeys {
   /// The ends of the tier keys' chains, for new collections. ``lock()`` drops the chain of tier key A,
   /// and ``seal()`` drops the chains of A and C.
   var chains = TierChains.sealed
-  /// The key epochs of the tier keys, as the keybag has them.
+  /// The key epochs of the tier keys, from the keybag.
   var heldEpochs: [TierEpoch] = []
   /// Nil if this device's key cannot be used.
   var share: DeviceShare?
   /// The index, by which searches find items. With a share of the device, it can be used before the first login.
   var index: AttributeIndex?
-  /// The database's own generation, which is sealed with the index, as it was when keys last came.
+  /// The database's own generation, which is sealed with the index, as it was when the vault last got keys.
   var generation: UInt64 = 0
   /// The problem with the device key; the reason names its cause.
   var deviceProblem: Reason?
@@ -46,7 +46,7 @@ final class VaultKeys {
     return found
   }
 
-  /// The class key of that number, and its collection; nil if the vault has no such key.
+  /// The class key number `id`, and its collection; nil if the vault has no such key.
   func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
     for collection in collections {
       if let key = collection.classes.first(where: { $0.row.id == id }) { return (collection, key) }

@@ -10,7 +10,7 @@ public struct RotationProgress: Equatable, Sendable {
   public var closed: Int64 = 0
   /// Items of other devices, which the rotation reaches on those devices.
   public var otherDevice: Int64 = 0
-  /// Items that somebody else put into the vault. They are never opened, so their keys are never wrapped anew.
+  /// Items that somebody else put into the vault. They are never opened, so their keys are never wrapped again.
   public var quarantined: Int64 = 0
 }
 
@@ -66,7 +66,7 @@ public final class VaultRotation {
   /// A new database depends on the newest tier keys alone.
   func begin(_ keybag: Keybag) { state = State(epoch: keybag.epoch.number, indexEpoch: keybag.epoch.number) }
 
-  /// Notes the key epochs of the keys that came.
+  /// Notes the key epochs of the keys that the vault has got.
   ///
   /// - Parameter indexEpoch: the epoch whose key opened the index.
   func meet(indexEpoch: UInt32) { state = State(epoch: keybag.keybag?.epoch.number ?? 1, indexEpoch: indexEpoch) }
@@ -191,7 +191,7 @@ public final class VaultRotation {
     return keybag.epochs.count > 1 && neededEpoch < keybag.epoch.number
   }
 
-  /// How long one call of ``step(for:)`` keeps clients waiting, in milliseconds.
+  /// The time for which one call of ``step(for:)`` keeps clients waiting, in milliseconds.
   public static let stepTime = 10
 
   /// Wraps the keys of a few items under the newest keys of their classes. Class keys that no item needs any more are

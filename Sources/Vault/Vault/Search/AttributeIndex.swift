@@ -76,7 +76,7 @@ struct AttributeIndex {
     }
   }
 
-  /// The key that seals the labels of collections. It exists whenever the index does.
+  /// The key that seals the labels of collections. It is derived from the index key.
   func collectionLabelKey() throws(VaultError) -> Key {
     do { return try held.key.derive(.collectionLabel) } catch { throw .outOfMemory }
   }

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 
 /// The terms of a search.
 public enum SearchTerms: Equatable, Sendable {
-  /// Items that have all of these attributes; every item for none.
+  /// Items that have all of these attributes. An empty list finds every item.
   case attributes([String: String])
   /// Items of one class.
   case accessibility(AccessibilityClass)

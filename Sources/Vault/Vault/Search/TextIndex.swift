@@ -14,7 +14,7 @@ struct TextLetters: Equatable {
     bits = .zero
     var last: UInt8?
     for byte in text {
-      // 32 bits stand for bytes, the other bits for pairs.
+      // The first 32 bits stand for single bytes, and the other bits for pairs.
       set(Int(byte & 31))
       if let last {
         let pair = UInt32(last) << 8 | UInt32(byte)
@@ -33,7 +33,7 @@ struct TextLetters: Equatable {
 /// The letters of items that searches have opened, in blocks of items with neighbouring numbers. It belongs to one open database,
 /// and forgets a block when one of its items is written.
 struct TextIndex {
-  /// How many numbers a block has.
+  /// The count of item numbers in a block.
   static let blockSize: Int64 = 256
 
   /// The existing items of a block, from the highest number down. Both arrays take 33 bytes an item. One array of pairs would
@@ -62,7 +62,7 @@ struct TextIndex {
   /// The block of an item.
   static func block(of item: Int64) -> Int64 { item / blockSize }
 
-  /// A block; nil if nobody has looked at its items.
+  /// A block; nil if no search has opened its items yet.
   subscript(collection: Int64, block: Int64) -> Block? {
     get { collections[collection]?[block] }
     set { collections[collection, default: [:]][block] = newValue }
@@ -73,7 +73,7 @@ struct TextIndex {
     for collection in collections.keys { collections[collection]?[Self.block(of: item)] = nil }
   }
 
-  /// Forgets a collection, whose keys came or went.
+  /// Forgets the items of a collection. Its keys were taken over or erased, so other items can be opened now.
   mutating func forget(collection: Int64) { collections[collection] = nil }
 
   /// Forgets everything.

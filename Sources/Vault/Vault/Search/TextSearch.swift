@@ -5,9 +5,9 @@ import LatchkeySodium
 public struct TextPage: Equatable, Sendable {
   /// The numbers of items, the newest first.
   public var items: [Int64]
-  /// Where the search goes on: below this number. 0 at its end.
+  /// The search continues with the items below this number. 0 at its end.
   public var next: Int64
-  /// How many items could not be looked at, because their labels cannot be read now.
+  /// The number of items that were not searched, because their labels cannot be read now.
   public var unread: Int
 
   /// Puts the values together.
@@ -24,7 +24,7 @@ public struct TextPage: Equatable, Sendable {
 public final class TextSearch {
   /// The words of a search. An item is found if each word occurs in it.
   public struct Words {
-    /// How many bytes all words have together.
+    /// The limit of all words together, in bytes.
     public static let limit = 1024
 
     fileprivate let words: [(text: [UInt8], letters: TextLetters)]
@@ -44,11 +44,11 @@ public final class TextSearch {
     func occur(in text: [UInt8]) -> Bool { words.allSatisfy { TextSearch.contains(text, $0.text) } }
   }
 
-  /// How many items one step finds at most, if no words are named. The step opens no item.
+  /// The most items that one step finds if no words are named. Such a step opens no item.
   public static let pageLimit = 4096
-  /// How many items one step opens at most.
+  /// The most items that one step opens.
   static let openedLimit = 384
-  /// How many blocks one step passes at most.
+  /// The most blocks that one step passes.
   private static let blockLimit = 1024
 
   private let database: VaultDatabase
@@ -61,7 +61,7 @@ public final class TextSearch {
     (self.database, self.keys, self.reader) = (database, keys, reader)
   }
 
-  /// Forgets the letters of all items: nobody searches any more, or keys are gone.
+  /// Forgets the letters of all items. Called when nobody searches any more, and when keys were erased.
   public func forget() {
     database.store?.texts.removeAll()
     readable = [:]
@@ -73,7 +73,7 @@ public final class TextSearch {
   /// - Parameters:
   ///   - words: no words find every item.
   ///   - next: the `next` of the last step; 0 for the first step.
-  ///   - limit: how many items the step finds at most. 0 only remembers the letters of items for later searches.
+  ///   - limit: the most items that the step finds. With 0, the step only remembers the letters of items for later searches.
   /// - Throws: if this step is the last and found nothing, although there is damage.
   public func step(
     _ words: Words, in collection: Int64, from next: Int64 = 0, limit: Int

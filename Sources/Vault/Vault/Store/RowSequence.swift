@@ -2,7 +2,8 @@ import LatchkeySQLite
 
 /// The order of the rows that a query gives.
 ///
-/// A tree whose pages lead to one page many times gives that page's rows again and again. So rows that repeat have an end.
+/// A tree whose pages lead to one page many times gives that page's rows again and again. So a query ends after a number of
+/// repeated rows.
 struct RowSequence {
   /// The kinds of values in the first column.
   enum Order {
@@ -29,7 +30,7 @@ struct RowSequence {
   private var (numbers, texts): (Set<Int64>, Set<[UInt8]>) = ([], [])
   private var repeated = 0
 
-  /// How often rows of a damaged tree may repeat: one page has fewer.
+  /// The number of repeated rows after which a query ends. One page has fewer rows.
   static let limit = 1000
 
   init(_ order: Order) { self.order = order }
@@ -37,7 +38,7 @@ struct RowSequence {
   /// Whether more rows that repeat may follow.
   var mayGoOn: Bool { repeated < Self.limit }
 
-  /// Takes in the row that a statement is at.
+  /// Notes the row that the statement is at, and returns its place.
   mutating func place(of statement: Statement) -> Place {
     let (isNew, isBehind): (Bool, Bool)
     switch order {

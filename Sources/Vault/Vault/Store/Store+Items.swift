@@ -9,7 +9,7 @@ extension Store {
       secret, tokens, checksum FROM item WHERE id = ?
     """
 
-  /// The item of that number; nil when there is none.
+  /// The item of that number; nil if there is no such item.
   func item(_ id: Int64) throws(VaultError) -> ItemRow? {
     let read = try VaultError.store { () throws(SQLiteError) -> (row: ItemRow?, checksum: [UInt8])? in
       let s = try database.statement(Store.columns)
@@ -129,7 +129,7 @@ extension Store {
     try all(end, sql, bind) { $0.integer(0) }
   }
 
-  /// The collection of an item; nil when there is no such item.
+  /// The collection of an item; nil if there is no such item.
   func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
     try numbers("SELECT collection FROM item WHERE id = ?") { s throws(SQLiteError) in try s.bind(1, id) }.first
   }
@@ -179,7 +179,8 @@ extension Store {
     return found
   }
 
-  /// Up to `limit` items of a collection with a number below `id`, the highest first. By the index alone, which has no row's secret.
+  /// Up to `limit` items of a collection with a number below `id`, the highest first. It reads only the index, which has no
+  /// secrets.
   func items(in collection: Int64, below id: Int64, limit: Int) throws(VaultError) -> [Int64] {
     let found = try all(
       .count(limit), "SELECT id, collection FROM item WHERE collection = ? AND id < ? ORDER BY id DESC LIMIT ?"
@@ -189,7 +190,7 @@ extension Store {
       (item: $0.integer(0), collection: $0.integer(1))
     }
     var last = id
-    // SQLite counts from 1. A number below that is not ours, and is damage.
+    // SQLite counts from 1. So a number below 1 is damage.
     for entry in found {
       try require(entry.collection == collection && 0 < entry.item && entry.item < last)
       last = entry.item
@@ -222,8 +223,8 @@ extension Store {
     return try inOrder(found, after: id, by: \.self)
   }
 
-  /// The rows after which a walk goes on. SQLite reads a tree as it finds it, so a damaged tree may lead back to earlier numbers,
-  /// and the walk would have no end.
+  /// The rows, if their numbers rise above `id`. SQLite does not check the order in a tree. A damaged tree may lead back to earlier
+  /// numbers, and a walk over it would have no end.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` unless each number is above the one before it, and the first above `id`.
   func inOrder<Row>(_ rows: [Row], after id: Int64, by number: KeyPath<Row, Int64>) throws(VaultError) -> [Row] {
@@ -249,7 +250,7 @@ extension Store {
     }.isEmpty
   }
 
-  /// How many items depend on the class key `classKey`: either quarantined items, or all others.
+  /// The number of items that depend on the class key `classKey`, of the quarantined items or of all others.
   func count(classKey: Int64, quarantined: Bool) throws(VaultError) -> Int64 {
     try numbers("SELECT count(*) FROM item WHERE class_key = ? AND (form = 2) = ?") { s throws(SQLiteError) in
       try s.bind(1, classKey).bind(2, quarantined ? 1 : 0)
@@ -277,8 +278,8 @@ extension Store {
 
   /// The places of all items that have all of `tokens`, at least one token, oldest first.
   ///
-  /// Starts at the token that the fewest items have, so that a search costs only as much as its rarest attribute: many programs
-  /// give all their items one attribute in common.
+  /// A search starts at the token that the fewest items have, so it costs only as much as its rarest attribute. Many programs give
+  /// one attribute to all their items.
   func places(withTokens tokens: [[UInt8]]) throws(VaultError) -> [PlacedItem] {
     guard let rarest = try rarest(of: tokens) else { return [] }
     let others = tokens.filter { $0 != rarest }
@@ -307,8 +308,8 @@ extension Store {
     return found
   }
 
-  /// The token that the fewest items have; nil if one of the tokens has no item. Looks at few entries of each token first, so that
-  /// a rare token spares counting the common ones.
+  /// The token that the fewest items have; nil if one of the tokens has no item. It looks at a few entries of each token first. If
+  /// one token is rare, the common ones need not be counted.
   private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
     guard tokens.count > 1 else { return tokens.first }
     var limit: Int64 = 4
@@ -398,7 +399,7 @@ extension Store {
     return found.first?.number
   }
 
-  /// How many items there are.
+  /// The number of items.
   func itemCount() throws(VaultError) -> Int64 {
     // Without a condition SQLite counts in one operation, which has no end in a damaged tree.
     try numbers("SELECT count(*) FROM item INDEXED BY item_class_key WHERE class_key > ?") { s throws(SQLiteError) in

@@ -8,7 +8,7 @@ import LatchkeySodium
 /// The rows of `vault.db`: every read compares the check sums, and every write is in a transaction. It knows no key.
 final class Store {
   let database: Database
-  /// How many bytes the file had when it was opened, or when its log was last emptied.
+  /// The size of the file, in bytes, when it was opened or when its log was last emptied.
   private var size: Int64 = 0
   /// The vault that the database belongs to: 16 bytes.
   let vault: [UInt8]
@@ -80,7 +80,7 @@ final class Store {
   var isVerified = false
 
   private var skipsDamage = false
-  /// Whether rows were left out since this was set to false.
+  /// Whether a read left out damaged rows. The caller sets this to false before the reads that it asks about.
   var skipped = false
 
   /// The letters in the texts of items, for searches.
@@ -88,7 +88,7 @@ final class Store {
 
   /// Whether there were writes since the write-ahead log was emptied.
   private(set) var hasLog = true
-  /// How many changes were begun since the store was opened.
+  /// The number of changes that were begun since the store was opened.
   private(set) var changes = 0
 
   /// Runs `body` in a transaction, in which `VaultError` undoes everything.
@@ -248,7 +248,7 @@ final class Store {
     }
   }
 
-  /// A number that no vault reaches. A count that begins below it has as many numbers left again.
+  /// A number that no vault reaches. A count that begins below it still has as many numbers above it.
   static let numberLimit: Int64 = 1 << 62
 
   /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
@@ -267,7 +267,7 @@ final class Store {
     return last.counter + 1
   }
 
-  /// Lets the numbers of a table's rows go on behind `last`, unless they are already beyond it.
+  /// Sets the next number of a table's rows to the one after `last`, unless it is higher already.
   func goOn(_ table: NumberedTable, after last: Int64) throws(VaultError) {
     guard try nextID(table) <= last else { return }
     try VaultError.store { () throws(SQLiteError) in
@@ -278,7 +278,7 @@ final class Store {
     }
   }
 
-  /// Lets the numbers of items begin behind `last`: for an empty store that takes another store's place.
+  /// Sets the first number of items to the one after `last`, in an empty store that replaces another store.
   func beginItems(after last: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES ('item', ?)").bind(1, last).run()

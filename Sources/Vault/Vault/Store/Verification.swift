@@ -41,7 +41,7 @@ struct Verification {
       guard try isIndexed(row) else { throw .damaged(.of(.database, .itemIndexDamaged(id))) }
       position = id
       size += row.secret.count + row.metadata.count
-      // Large secrets take time, and other work must not wait for a batch of these.
+      // Other work must not wait for a batch of large secrets, so the step ends here.
       if size > Verification.stepSize { return true }
     }
     guard batch.isEmpty else { return true }
@@ -95,7 +95,7 @@ struct Verification {
       SELECT count(*), coalesce(sum(form <> 0), 0), coalesce(sum(length(tokens)), 0) / 16
       FROM item NOT INDEXED WHERE id > ?1
       """, 3)
-    // Each query has a condition: without a condition, SQLite counts whichever index is the smallest.
+    // Each query has a condition, because without one SQLite would count the smallest index instead.
     let entries = try counts(
       """
       SELECT (SELECT count(*) FROM item INDEXED BY sqlite_autoindex_item_1 WHERE uuid >= x''),

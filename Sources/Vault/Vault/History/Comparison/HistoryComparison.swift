@@ -43,12 +43,12 @@ public final class HistoryComparison {
 
   /// The differences so far.
   public private(set) var lines: [Line] = []
-  /// How many items are the same.
+  /// The number of items that are the same in both.
   public private(set) var same: UInt64 = 0
-  /// How many rows of the generation are damaged.
+  /// The number of damaged rows in the generation.
   public private(set) var damaged: UInt64 = 0
 
-  /// How many items were looked at, of how many.
+  /// The number of items that were looked at, of all items.
   public private(set) var done: UInt64 = 0
   /// See ``done``.
   public let total: UInt64

@@ -11,7 +11,7 @@ final class HistoryDeletion {
     case indexing([String], items: [Int64])
   }
 
-  /// How many items a step deletes at most.
+  /// The most items that a step deletes.
   static let batch = 64
 
   /// The copy's database; nil at the end, so that the copy has no log beside it when it gets its name.
@@ -26,7 +26,7 @@ final class HistoryDeletion {
     stage = .deleting(items)
   }
 
-  /// Works for a moment. If an index must be made again, it takes as long as that needs.
+  /// Works for a few milliseconds. A step that makes an index again takes longer, because this cannot be divided.
   ///
   /// - Returns: whether there is more to do.
   func step() throws(VaultError) -> Bool {
@@ -40,7 +40,7 @@ final class HistoryDeletion {
         return true
       }
       stage = .deleting(items)
-      // A log that is never emptied would take as much room as the whole generation.
+      // The log is emptied after each step. Otherwise it would grow as large as the whole generation.
       try store.emptyLog()
       if items.isEmpty {
         store.database.trust()
@@ -69,7 +69,7 @@ final class HistoryDeletion {
 
   /// The names of all indexes.
   private static func indexNames(of store: Store) throws(VaultError) -> [String] {
-    // The schema was compared with the known one.
+    // The count is known, because the schema was compared with the known one.
     try store.all(.count(StoreFile.expectedSchema?.count ?? 0), "SELECT name FROM sqlite_schema WHERE type = 'index'") {
       $0.text(0)
     }

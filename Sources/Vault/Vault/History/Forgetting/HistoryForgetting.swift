@@ -1,11 +1,11 @@
 import Glibc
 import LatchkeyPosix
 
-/// The end of some items in every generation: items that a user named, or items that are better protected now. First all
-/// generations are looked through. Then each generation with such an item is copied without the item, and the copy replaces it in
-/// one step. Then the former file is overwritten. After an interruption a generation is as it was, or without these items.
+/// The removal of items from every generation: items that a user named, or items that are better protected now. First all
+/// generations are searched. Then each generation with such an item is copied without the item, and the copy replaces it in one
+/// step. Then the former file is overwritten. After an interruption a generation is as it was, or without these items.
 ///
-/// This needs free space for one more generation and no more, because the former file is gone before the next copy begins.
+/// This needs free space for one more generation and no more, because the former file is erased before the next copy begins.
 public final class HistoryForgetting {
   static let draftName = "forgetting" + HistoryDraft.suffix
 
@@ -29,11 +29,11 @@ public final class HistoryForgetting {
   private let vault: [UInt8]
   /// The given items, by their uuids. At the end no generation has them.
   let given: Set<[UInt8]>
-  /// The given items, and those that the walks found. A generation that was looked through before may still have a found one.
+  /// The given items, and the items that the walks found. A generation that was searched before may still have a found item.
   private(set) var items: Set<[UInt8]>
   /// Whether all items of the vault could be compared.
   private(set) var hasComparedAll = true
-  /// The vault whose better protected items are also taken out; nil for the given items alone.
+  /// The vault whose better protected items are also removed; nil for the given items alone.
   private let present: Store?
   /// The generations that were not looked through yet.
   private var waiting: [PastGeneration]
@@ -43,11 +43,11 @@ public final class HistoryForgetting {
   private var withoutRoom: [PastGeneration] = []
   private var stage = Stage.choosing
   private var erasure: HistoryErasure?
-  /// How many generations had such items so far.
+  /// The number of generations from which such items were removed so far.
   public private(set) var changed = 0
   /// The generations that cannot be read. They may still have such items.
   public private(set) var unreadable: [UInt32] = []
-  /// How many generations are left.
+  /// The number of generations that are left.
   public var left: Int { waiting.count + affected.count + withoutRoom.count + (stage.generation == nil ? 0 : 1) }
 
   init(_ history: History, vault: [UInt8], items: Set<[UInt8]>, weakerThan present: Store? = nil) {
@@ -60,8 +60,8 @@ public final class HistoryForgetting {
 
   /// Works for a moment.
   ///
-  /// - Returns: whether there is more to do. If not, the items are gone from every generation, and that is on the disk.
-  /// - Throws: the reason why the removal cannot go on. A new attempt goes on from there.
+  /// - Returns: whether there is more to do. If not, no generation has the items any more, and this state is on the disk.
+  /// - Throws: the reason why the removal cannot continue. A new attempt continues from there.
   public func step() throws(VaultError) -> Bool {
     if history.loosenFirst(for: self) { return true }
     return try work()
@@ -155,7 +155,7 @@ public final class HistoryForgetting {
       if !erasure.step() { self.erasure = nil }
       return true
     }
-    // The replaced file is gone before the next copy takes room.
+    // The replaced file is erased before the next copy takes room.
     if let other = try? history.folder(), let next = HistoryErasure.next(in: other) {
       erasure = next
       return true
@@ -177,12 +177,12 @@ public final class HistoryForgetting {
     return store
   }
 
-  /// Whether the disk has room for a copy and the log of the deletions in it.
+  /// Whether the disk has room for a copy of the generation, and for the copy's log.
   private func hasRoom(for past: PastGeneration, _ folder: borrowing Folder) -> Bool {
     folder.freeSpace > Self.room(for: past.size, history)
   }
 
-  /// How many bytes must be free for the copy of a generation of `size` bytes.
+  /// The number of bytes that must be free for the copy of a generation of `size` bytes.
   private static func room(for size: Int, _ history: History) -> Int {
     2 * size + min(history.spareRoom, History.leastRoom)
   }

@@ -7,7 +7,8 @@ struct HistoryItemWalk {
   let store: Store
   private let items: Set<[UInt8]>
   private let present: Store?
-  /// The class of each class key of the generation; empty if the classes cannot be read: then no item counts as better protected.
+  /// The class of each class key of the generation; empty if the classes cannot be read. Without them, no item counts as better
+  /// protected.
   private let classes: [Int64: AccessibilityClass]
   private var position: Int64 = 0
   /// The numbers of the items that were found so far.

@@ -21,7 +21,7 @@ public final class HistorySearch {
 
   private let vault: Vault
   private let selected: SelectedItems
-  /// The generations that were not searched yet, the newest last. An item is described as in its newest generation.
+  /// The generations that were not searched yet, the newest last. So an item is described by the newest generation that has it.
   private var waiting: [UInt32]
   private var past: OpenedGeneration?
   private var position: Int64 = 0
@@ -29,7 +29,7 @@ public final class HistorySearch {
 
   /// The findings so far.
   public private(set) var lines: [Line] = []
-  /// How many items were looked at.
+  /// The number of items that were looked at.
   public private(set) var done: UInt64 = 0
 
   private static let batch = 32
@@ -41,7 +41,7 @@ public final class HistorySearch {
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
     selected = try SelectedItems(selection, vault)
-    // The copy under way may have items that were deleted since. It is not a generation yet, so this search would miss them.
+    // The unfinished copy may have items that were deleted later. It is not a generation yet, so this search would miss them.
     vault.history.rest()
     waiting = vault.history.generations.map(\.number).reversed()
     seen = try vault.reader.uuids(ofItems: present)

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySQLite
 
-/// The protection of items, as their rows have it.
+/// The protection of items, read from their rows.
 struct ItemProtections {
   /// An item's protection, by its row.
   struct Row {

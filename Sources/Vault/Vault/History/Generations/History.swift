@@ -4,11 +4,10 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySQLite
 
-/// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and
-/// erased.
+/// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and erased.
 ///
-/// A generation gets its own file name only when all of it is on the disk and its rows were verified. If a generation fails,
-/// the vault goes on, and ``problem`` says why.
+/// A generation gets its final file name only after its whole content is on the disk and its rows were verified. If a generation
+/// fails, the vault goes on, and ``problem`` says why.
 public final class History: TighteningObserver {
   /// The folder's name in the vault's own.
   public static let folderName = KeybagFile.generations
@@ -16,14 +15,14 @@ public final class History: TighteningObserver {
   static let interval = 3600 * 1000
   /// Bytes that must stay free on the disk after a generation is made, in addition to the size of the database.
   static let usualSpareRoom = 32 << 20
-  /// How much free space must stay when items are taken out of a generation, in bytes. Less than usual, because the items must be
-  /// removed soon.
+  /// The free space that must stay when items are removed from a generation, in bytes. It is less than usual, because the items
+  /// must be removed soon.
   static let leastRoom = 4 << 20
-  /// How long to wait after items could not be taken out, in milliseconds.
+  /// The wait after a failed removal of items, in milliseconds.
   static let pause = 600 * 1000
-  /// How long a step takes, in milliseconds.
+  /// The time limit of a step, in milliseconds.
   static let stepTime = 10
-  /// A number that no generation of ours reaches: one an hour takes 240,000 years.
+  /// The first number that is not valid for a generation. With a generation each hour, a vault would reach it after 240,000 years.
   static let numberLimit: UInt32 = 1 << 31
 
   let database: VaultDatabase
@@ -33,33 +32,34 @@ public final class History: TighteningObserver {
   public var policy = HistoryPolicy()
   /// See ``usualSpareRoom``.
   var spareRoom = History.usualSpareRoom
-  /// How long one step copies, in milliseconds.
+  /// The time for which one step copies, in milliseconds.
   var copyTime = History.stepTime
   /// Why the last generation was not made; nil if that generation was made.
   public private(set) var problem: Reason?
   private var stage = Stage.resting
-  /// When the history last checked whether to make a generation, by ``Process.sinceBoot``; nil before the first check.
+  /// The time at which the history last checked whether to make a generation, by ``Process.sinceBoot``; nil before the first check.
   private var lookedAt: Int?
-  /// How many changes the database had at that check.
+  /// The number of changes of the database at that check.
   private var changesSeen: Int?
-  /// When a generation was last removed for its age alone, by the same clock.
+  /// The time at which a generation was last removed for its age alone, by the same clock.
   private var expiredAt: Int?
   private var erasure: HistoryErasure?
-  /// Whether somebody asked for a generation, however old the last generation is.
+  /// Whether somebody asked for a generation now, even if the last generation is new.
   public private(set) var isWanted = false
-  /// Items that are better protected now than in the generations. The generations must lose them, and no such item comes back
-  /// before.
+  /// Items that are better protected now than in the generations. The generations must lose them, and until then no such item can
+  /// be restored.
   private var tightened: Set<[UInt8]> = []
   /// Removes the items of ``tightened`` that were known when the removal began.
   private var loosening: HistoryForgetting?
-  /// When that removal last failed, by ``Process.sinceBoot``.
+  /// The time at which this removal last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
   /// The removal that a user asked for and that is under way. Two removals at once would undo each other, so the second removal
   /// waits for the first.
   private weak var asked: HistoryForgetting?
-  /// Whether the files of a process that ended in the middle are gone.
+  /// Whether the unfinished files of former processes have been removed.
   private var isTidy = false
-  /// Whether all generations were looked through for such items, as a former process may have left some.
+  /// Whether all generations were searched for items like those of ``tightened``. A former process may have ended before it removed
+  /// them.
   private var isLookedThrough = false
   /// Whether a generation that cannot be read keeps some of the ``tightened`` items.
   private var isStuck = false
@@ -133,7 +133,7 @@ public final class History: TighteningObserver {
     if let failure { throw failure }
   }
 
-  /// Drops the copy of such a generation that is under way. A former process may have left one.
+  /// Removes the unfinished copy of a generation before `epoch`, from this process or from a former one.
   private func dropForgetting(before epoch: UInt32?) throws(VaultError) {
     for one in [loosening, asked] { one?.drop(before: epoch) }
     let isInUse = [loosening, asked].contains { $0?.hasDraft ?? false }
@@ -145,7 +145,7 @@ public final class History: TighteningObserver {
 
   // MARK: - items that are better protected now
 
-  /// Has an item taken out of all generations. From now on no generation brings it back.
+  /// Has an item removed from all generations. From now on it cannot be restored from them.
   func tighten(_ uuid: [UInt8]) {
     guard !home.isEmpty else { return }
     // The copy under way may have the item in its former state.
@@ -157,7 +157,7 @@ public final class History: TighteningObserver {
   /// Whether an item is better protected than in the generations, or was so when it was deleted.
   func isTightened(_ uuid: [UInt8]) -> Bool { tightened.contains(uuid) }
 
-  /// A small piece of the work on such items.
+  /// Does a small piece of the removal of items that are better protected now.
   ///
   /// - Returns: whether there is more to do.
   private func loosen(_ store: Store) throws(VaultError) -> Bool {
@@ -169,7 +169,7 @@ public final class History: TighteningObserver {
     }
     do throws(VaultError) {
       let hasMore = try loosening.work()
-      // No item that was found comes back either.
+      // The items that the removal found cannot be restored either.
       tightened.formUnion(loosening.items)
       if hasMore { return true }
     } catch {
@@ -177,26 +177,26 @@ public final class History: TighteningObserver {
       throw error
     }
     (self.loosening, isLookedThrough) = (nil, true)
-    // The next look comes after the vault was opened anew.
+    // Some items could not be compared. They are compared the next time that the vault is opened.
     if !loosening.hasComparedAll { isStuck = true }
-    // A generation that cannot be read may have such items, and may become readable. So they stay refused until this process
-    // ends.
-    // An item that a walk found has another pass: generations that were looked through before it may have it.
+    // A generation that cannot be read may have such items, and may become readable. So these items cannot be restored until this
+    // process ends. If the removal itself found an item, the generations that it searched before may contain the item. So the item
+    // stays in the set for another removal.
     if loosening.unreadable.isEmpty { tightened.subtract(loosening.given) } else { isStuck = true }
     return !tightened.isEmpty && !isStuck
   }
 
-  /// A small piece of the work on items that are better protected now. It comes before removals that a user asked for, so no client
-  /// can delay this removal.
+  /// Does a small piece of the removal of items that are better protected now. It comes before removals that a user asked for, so
+  /// that no client can delay it.
   ///
   /// - Returns: whether there is more to do first.
   func loosenFirst(for one: HistoryForgetting) -> Bool {
     guard asked === one, mustLoosen, let store = database.store else { return false }
-    // After a failure this work waits, and the user's removal goes on.
+    // After a failure, this removal waits, and the one that the user asked for continues.
     do throws(VaultError) { return try loosen(store) } catch { return false }
   }
 
-  /// Begins to take items out of every generation, by the items' uuids.
+  /// Begins to remove the items with these uuids from every generation.
   public func forgetEverywhere(_ items: [[UInt8]]) throws(VaultError) -> HistoryForgetting {
     // The copy under way may have these items.
     rest()
@@ -231,7 +231,8 @@ public final class History: TighteningObserver {
     }
   }
 
-  /// Ends the comparison with the vault's database, which is closed. Another one begins with the next.
+  /// Ends the comparison of the generations with the vault's database, because the database is closed. The next open database is
+  /// compared from the beginning.
   func leaveVault() {
     rest()
     (loosening, isLookedThrough, isStuck) = (nil, false, false)
@@ -360,7 +361,7 @@ public final class History: TighteningObserver {
       if !erasure.step() { self.erasure = nil }
       return true
     }
-    // This comes before any work that takes space.
+    // Erasing frees space, so it comes before all work that takes space.
     if let folder = try? folder(), let next = HistoryErasure.next(in: folder) {
       erasure = next
       return true
@@ -435,7 +436,7 @@ public final class History: TighteningObserver {
     } catch { throw VaultError(error, .generations) }
   }
 
-  /// Removes generations that are not kept any more. They are overwritten later.
+  /// Removes the generations that the policy does not keep. Their files are overwritten later.
   ///
   /// - Returns: whether there is more to do.
   private func thin(_ present: [PastGeneration]) throws(VaultError) -> Bool {

@@ -9,7 +9,7 @@ final class HistoryDraft {
   static let suffix = ".new"
   /// The name of the draft of a new generation.
   static let newName = "generation" + suffix
-  /// How many pages are copied before the clock is looked at.
+  /// The number of pages that are copied before the next look at the clock.
   private static let batch: Int32 = 16
 
   let path: String
@@ -25,7 +25,7 @@ final class HistoryDraft {
     self.name = name
     self.path = path + "/" + name
     do throws(PosixError) {
-      // SQLite would let others read it.
+      // SQLite would make a file that others can read, so the file is made here.
       file = try FileDescriptor.open(
         name, at: folder.number, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     } catch { throw VaultError(error, .generation) }
@@ -39,7 +39,7 @@ final class HistoryDraft {
     }
   }
 
-  /// Copies for so many milliseconds.
+  /// Copies pages until `time` milliseconds have passed, or the copy is complete.
   ///
   /// - Returns: whether there is more to copy.
   func step(for time: Int) throws(VaultError) -> Bool {
@@ -58,7 +58,7 @@ final class HistoryDraft {
   /// Has the disk begin with the writes for which ``finish(as:in:replacing:)`` waits.
   func beginWriting() { file.beginWriting() }
 
-  /// Gives the finished copy the name of a generation, when all of it is on the disk.
+  /// Gives the finished copy the name of a generation, after all its content is on the disk.
   ///
   /// - Parameter replacing: whether a file of that name exists.
   func finish(as other: String, in folder: borrowing Folder, replacing: Bool) throws(VaultError) {
@@ -68,7 +68,7 @@ final class HistoryDraft {
     } catch { throw VaultError(error, .generation) }
   }
 
-  /// Removes a draft that is no longer wanted. It may have items that were deleted since, so it is overwritten like a
+  /// Removes a draft that is no longer wanted. It may contain items that were deleted later, so it is overwritten like a
   /// generation.
   static func remove(_ name: String, in folder: borrowing Folder) {
     if folder.contains(name) { try? folder.rename(name, to: HistoryErasure.freeName(for: name, in: folder)) }

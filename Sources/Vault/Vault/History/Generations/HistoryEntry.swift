@@ -5,7 +5,7 @@ import LatchkeyReasons
 public struct HistoryEntry: Equatable, Sendable {
   /// The generation.
   public let generation: PastGeneration
-  /// How many items the generation has; nil if the generation cannot be read.
+  /// The number of items in the generation; nil if the generation cannot be read.
   public let items: Int64?
   /// Why the generation cannot be read; nil if it can.
   public let problem: Reason?
@@ -14,7 +14,7 @@ public struct HistoryEntry: Equatable, Sendable {
 extension History {
   /// The generations below a number, the newest first. Each is opened, so their number and the time are limited.
   ///
-  /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
+  /// - Parameter time: the time limit in milliseconds; nil for no limit.
   /// - Returns: the generations, and whether there are older generations.
   public func entries(
     below number: UInt32 = .max, limit: Int = .max, for time: Int? = nil

@@ -10,7 +10,7 @@ final class HistoryErasure {
   private let folder: Folder
   private let name: String
   private let file: FileDescriptor
-  /// Where to go on; nil if nothing is left to overwrite.
+  /// The position of the next byte to overwrite; nil if nothing is left to overwrite.
   private var position: Int?
 
   private init(_ folder: consuming Folder, _ name: String, _ file: consuming FileDescriptor, isToBeOverwritten: Bool) {
@@ -37,7 +37,7 @@ final class HistoryErasure {
         let file = try FileDescriptor.open(name, at: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
         let status = try file.status()
         if status.st_mode & S_IFMT == S_IFREG {
-          // A file that has another name too must not be overwritten. Of such a file, only this name is removed.
+          // A file that has another name too must not be overwritten. Only its name here is removed.
           return HistoryErasure(folder, name, file, isToBeOverwritten: status.st_nlink == 1)
         }
       } catch {}
@@ -48,11 +48,11 @@ final class HistoryErasure {
 
   /// Overwrites for a moment.
   ///
-  /// - Returns: whether there is more of this file. If not, its name is gone.
+  /// - Returns: whether there is more to overwrite. If not, the file's name has been removed.
   func step() -> Bool {
     let end = Process.now + History.stepTime
     while let place = position {
-      // If the disk cannot be written to, the name is removed all the same.
+      // If the disk cannot be written to, the file's name is removed without overwriting.
       position = (try? file.overwriteBlocks(from: place, with: Self.piece)) ?? nil
       if position != nil, Process.now >= end {
         file.beginWriting()

@@ -1,17 +1,17 @@
-/// How many generations of a vault are kept, and for how long.
+/// The number of generations that a vault keeps, and the time for which it keeps them.
 public struct HistoryPolicy: Equatable, Sendable {
   /// Whether generations are kept. If not, existing generations are removed.
   public var isOn = true
-  /// For how many hours the last generation of the hour is kept; likewise for days and weeks. Only hours, days and weeks
-  /// that have a generation count, the newest first.
+  /// The number of hours whose last generation is kept; the two next fields are the same for days and weeks. The newest hours, days
+  /// and weeks are taken, and one without a generation does not count.
   public var hourly = 24
   /// See ``hourly``.
   public var daily = 7
   /// See ``hourly``.
   public var weekly = 5
-  /// After how many days a generation is removed in any case.
+  /// The number of days after which a generation is removed in any case.
   public var days = 31
-  /// How many bytes all generations may have together; nil for ``defaultSize(of:)``.
+  /// The limit of the size of all generations together, in bytes; nil for ``defaultSize(of:)``.
   public var size: Int?
 
   /// The usual numbers.

@@ -2,12 +2,12 @@ import Glibc
 import LatchkeyClassRules
 import LatchkeyYAML
 
-/// The user's file that says how many generations are kept. If the file or a number is missing, the usual number holds.
+/// The user's file that sets the number of generations to keep. If the file or a number is missing, the usual number holds.
 public struct HistorySettings {
   /// The path of the file.
   public static func path(home: String) -> String { home + "/.config/latchkey/history.yaml" }
 
-  /// Reads the file at `path`. It must be a regular file of `owner`'s or root's that nobody else can write.
+  /// Reads the file at `path`. It must be a regular file that belongs to `owner` or root, and that nobody else can write.
   public static func load(_ path: String, owner: uid_t) throws(RulesError) -> HistoryPolicy {
     guard let text = try RulesFile.text(of: path, owner: owner) else { return HistoryPolicy() }
     return try policy(text, path: path)

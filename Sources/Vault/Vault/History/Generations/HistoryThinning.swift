@@ -13,7 +13,7 @@ struct HistoryThinning {
 
   /// The generations to remove, of all existing generations.
   ///
-  /// - Parameter expiring: how many generations may be removed for their age alone.
+  /// - Parameter expiring: the number of generations that may be removed for their age alone.
   func removals(of generations: [PastGeneration], expiring: Int) -> [PastGeneration] {
     guard policy.isOn else { return generations }
     let newestFirst = generations.sorted { $0.number > $1.number }

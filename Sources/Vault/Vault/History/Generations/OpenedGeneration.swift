@@ -27,7 +27,7 @@ struct OpenedGeneration {
   /// The collections that the vault does not have any more.
   private let deleted: [Int64: DeletedCollection]
 
-  /// The reason for an item that does not come back, because it is about to be taken out of the generations.
+  /// The reason why an item does not come back: it is about to be removed from all generations.
   static let tightened = Reason.item(.tightened)
 
   /// Opens the generation of that number.
@@ -54,7 +54,7 @@ struct OpenedGeneration {
     } catch { throw error.inGeneration(number) }
   }
 
-  /// How many items the generation has.
+  /// The number of items in the generation.
   func itemCount() throws(VaultError) -> Int64 { try store.itemCount() }
 
   /// Up to `limit` items with a number above `id`.

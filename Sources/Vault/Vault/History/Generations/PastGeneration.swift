@@ -1,6 +1,6 @@
 /// A generation of the vault: a copy of `vault.db` at one moment, as a file of its own.
 public struct PastGeneration: Equatable, Sendable {
-  /// The generation's number. A later generation has a higher number, whatever the clock says.
+  /// The generation's number. A later generation has a higher number, even if the clock was set back.
   public let number: UInt32
   /// When the generation was made, in seconds since 1970, by the clock of that moment.
   public let time: UInt64

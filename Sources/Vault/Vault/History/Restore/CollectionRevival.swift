@@ -5,7 +5,7 @@ import LatchkeySodium
 /// keys.
 ///
 /// The collection gets a new place in the chain of collection keys, because another collection may have its former place by now. So
-/// its class keys are wrapped anew.
+/// its class keys are wrapped again, with the keys of that place.
 struct CollectionRevival {
   private let row: CollectionRow
   /// The class keys with their numbers in the generation, in that order.
@@ -17,7 +17,7 @@ struct CollectionRevival {
   /// Takes the next place of both chains.
   ///
   /// - Parameters:
-  ///   - past: the collection, as the generation has it.
+  ///   - past: the collection's version in the generation.
   ///   - aliases: the tokens of the aliases.
   /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``.
   init(

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeyReasons
 
-/// A collection that the vault does not have any more, as a generation has it.
+/// A collection that is in a generation, but no longer in the vault.
 enum DeletedCollection {
   /// The collection had a passphrase of its own.
   case protected

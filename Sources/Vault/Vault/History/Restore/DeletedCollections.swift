@@ -46,7 +46,7 @@ struct DeletedCollections {
     for place in wanted.sorted(by: { $0.ordinal < $1.ordinal }) {
       try session.skip(to: place.ordinal)
       try unlocked.skip(to: place.ordinal)
-      // Several collections may have had the same place, one after the other.
+      // Several collections may have had the same place at different times, so the chains stay where they are.
       var (ownUnlocked, ownSession) = (unlocked, session)
       open[place] = Keys(
         unlocked: try ownUnlocked.next(uuid: place.uuid), session: try ownSession.next(uuid: place.uuid), epoch: epoch)

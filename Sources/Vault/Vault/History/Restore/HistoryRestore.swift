@@ -8,17 +8,17 @@ import LatchkeySodium
 /// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
 /// The row of a missing item comes back unchanged, with its requirements, so its secret is not decrypted. If the vault has another
-/// version, both secrets are decrypted to compare them. An item is sealed anew only if it replaces another item, or gets a stricter
-/// class.
+/// version, both secrets are decrypted to compare them. An item is encrypted again only if it replaces another item, or gets a
+/// stricter class.
 public final class HistoryRestore {
   /// The row to write.
   private struct Draft {
     var row: ItemRow
-    /// The item that the draft replaces; nil for none.
+    /// The item that the draft replaces; nil if it replaces no item.
     let counterpart: Int64?
     /// The key of the item to replace. Each write changes it.
     let expected: [UInt8]?
-    /// Where to look for the item's attributes again.
+    /// The token of the attributes, by which the final check looks for the item again.
     let token: [UInt8]
     let line: Int
     /// Whether the item gets a stricter class than it has now.
@@ -43,10 +43,10 @@ public final class HistoryRestore {
   private var told: Set<Int64> = []
   /// The deleted collections that cannot be searched by attributes, because their keys are missing.
   private var unread: Set<Int64> = []
-  /// How many deleted collections come back.
+  /// The number of deleted collections that come back.
   private var revived = 0
 
-  /// How many items were looked at, of how many.
+  /// The number of items that were looked at, of all the selected items.
   public private(set) var done: UInt64 = 0
   /// See ``done``.
   public let total: UInt64
@@ -71,7 +71,7 @@ public final class HistoryRestore {
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
     var past = try OpenedGeneration(vault, number: number)
-    // Nobody can be asked for a password.
+    // Nobody can be asked for a password here, so the device key gives the keys of the deleted collections now.
     if vault.isPasswordless, !past.waiting.isEmpty {
       for row in past.waiting { vault.keys.deleted.want(row) }
       do throws(VaultError) { try vault.openByDevice() } catch {
@@ -118,7 +118,7 @@ public final class HistoryRestore {
     let item: PastItem
     do throws(VaultError) { item = try past.item(id) } catch {
       guard case .damaged(let reason) = error else { throw error }
-      // This row does not tell which item it was.
+      // The row is damaged and does not say which item it was, so it counts only if everything was selected.
       guard case .everything = selected.selection else { return }
       report.items += 1
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
