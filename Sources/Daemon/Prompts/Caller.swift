@@ -4,10 +4,10 @@ import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The program that caused a question to the person, as far as the system tells. This is a hint for the person and not a proof: a
+/// The program that caused a question to the person, as far as the system shows it. It is a hint for the person and not a proof: a
 /// program of the same user can run as any other program, or make another program act for it.
 public struct Caller: Equatable, Sendable {
-  /// The caller's name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
+  /// The caller's name: the sandboxed application, or else its executable and the user's unit in which it runs; empty if unknown.
   public let name: String
   /// The device of the caller's terminal, as "/dev/pts/3"; empty if the caller has no terminal, or another user's terminal.
   public let terminal: String
@@ -20,7 +20,7 @@ public struct Caller: Equatable, Sendable {
   /// The caller's process, if its program is an interpreter: a person knows the script, not the interpreter.
   public private(set) var interpreter: PromptRequest.Interpreter?
 
-  /// Nobody in particular.
+  /// An unknown caller.
   public static let unknown = Caller(name: "", terminal: "")
 
   private init(name: String, terminal: String) {
@@ -82,7 +82,7 @@ public struct Caller: Equatable, Sendable {
   /// The name of an executable, by a link to it.
   private static func program(_ link: [UInt8]?) -> String? {
     guard var path = link, path.first == UInt8(ascii: "/") else { return nil }
-    // The kernel appends this if the file is gone, as after an update.
+    // The kernel appends this if the file was deleted, for example by an update.
     let gone = Array(" (deleted)".utf8)
     if path.suffix(gone.count).elementsEqual(gone) { path.removeLast(gone.count) }
     guard let name = path.split(separator: UInt8(ascii: "/")).last else { return nil }

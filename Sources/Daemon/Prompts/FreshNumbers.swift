@@ -3,7 +3,7 @@
 public struct FreshNumbers {
   private var next: UInt64
 
-  /// A new start. Two runs share a number as rarely as somebody guesses one of 61 bits.
+  /// Begins at a random number of 61 bits, so two runs almost never share a number.
   public init() { next = UInt64.random(in: 1 << 61..<1 << 62) }
 
   /// A number that was not used before.

@@ -19,7 +19,7 @@ final class PendingPrompt {
   let question: Question
   var tickets: [PromptTicket] = []
   var phase = Phase.waiting
-  /// Whether the client shows the prompt itself, as the command line does. Such a prompt stands outside the queue.
+  /// Whether the client shows the prompt itself, as the command line does. Such a prompt is outside the queue.
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
@@ -29,17 +29,17 @@ final class PendingPrompt {
 
   /// The caller that the program on the screen names; nil while the prompt is not shown.
   private var named: Caller?
-  /// The place where the prompt asks; nil until the prompt's program names the place.
+  /// The place where the prompt asks; nil until the prompt's program names it.
   var place: PromptPlace?
 
   /// The caller that the shown prompt names: the first caller that still waits.
   var caller: Caller { named ?? (tickets.first { !$0.hasLeft } ?? tickets.first)?.caller ?? .unknown }
 
-  /// Whether the prompt stays on the screen for the person although the named client is gone. Its answer unlocks for everybody. A
-  /// prompt on a terminal never stays, because a shell reads there once the client is gone.
+  /// Whether the prompt stays on the screen for the person although the named client has left, because its answer unlocks for all
+  /// clients. A prompt on a terminal never stays, because a shell reads from the terminal after the client has left.
   var stays: Bool { question.unlocksForEverybody && !isOwn && !isWaiting && place != .terminal }
 
-  /// Whether the prompt stands on the terminal of a client that is gone, or names a client for which its answer does not count. An
+  /// Whether the prompt is on the terminal of a client that has left, or names a client for which its answer does not count. An
   /// outdated prompt is shown again for the other clients.
   var isOutdated: Bool {
     guard let named, !stays else { return false }
@@ -57,10 +57,10 @@ final class PendingPrompt {
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
 
-  /// The passphrase that the client gave. Such a prompt has no other client.
+  /// The passphrase that the client gave; nil without one. A prompt with a passphrase has no other client.
   var passphrase: GivenPassphrase? { tickets.first?.passphrase }
 
-  /// The target whose wrong answers count together with the prompt's own; nil if nothing can be guessed.
+  /// The target for which a wrong answer to this prompt counts; nil if the prompt asks for nothing that can be guessed.
   var target: WrongAnswers.Target? {
     question.guessed.map { WrongAnswers.Target(guessed: $0, isBrought: passphrase != nil) }
   }

@@ -13,7 +13,7 @@ struct ProcessFolder: ~Copyable {
   static let proc = "/proc"
 
   /// - Parameters:
-  ///   - proc: another folder in the place of `/proc`, for tests.
+  ///   - proc: another folder instead of `/proc`, for tests.
   init?(pid: Int32, in proc: String = ProcessFolder.proc) {
     guard let folder = try? FileDescriptor.open("\(proc)/\(pid)", flags: O_RDONLY | O_DIRECTORY) else { return nil }
     self.folder = folder
@@ -38,8 +38,8 @@ struct ProcessFolder: ~Copyable {
   borrowing func fileInRoot(_ name: String, limit: Int) -> [UInt8]? {
     let path = Int32(bitPattern: UInt32(linux_open_path))
     guard let root = try? FileDescriptor.open("root", at: folder.number, flags: path | O_DIRECTORY) else { return nil }
-    // Only from the kernel's cache: the process may have mounted a file system of its own there, which may never answer. A
-    // sandbox's files lie in memory.
+    // The file is read only from the kernel's cache, because the process may have mounted its own file system there, which may
+    // never answer. A sandbox's file is in memory anyway.
     let number = linux_open_cached(root.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     guard number >= 0 else { return nil }
     let file = FileDescriptor(owning: number)

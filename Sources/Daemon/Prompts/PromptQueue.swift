@@ -4,7 +4,7 @@ import LatchkeySystemd
 
 /// The queue's view of its owner.
 public protocol PromptQueueDelegate: AnyObject {
-  /// Whether a locker is on the screen, so that nobody can be asked.
+  /// Whether a locker covers the screen, so that nobody can be asked.
   var isLockerUp: Bool { get }
   /// Whether nothing is left to ask. `lifting` are the collections that the login password should open as well.
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
@@ -12,8 +12,8 @@ public protocol PromptQueueDelegate: AnyObject {
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
   /// Describes the subject of a question.
   func subject(of question: Question) -> PromptSubject
-  /// Whether a question must still be asked, or a person's answer counts. The result comes later if it depends on something
-  /// outside the vault. Called before each prompt is shown, and when PAM accepted the answer.
+  /// Checks whether a question must still be asked, or whether a person's answer counts. It is called before each prompt is shown,
+  /// and after PAM accepted the answer. The result comes later if it depends on something outside the vault.
   ///
   /// - Parameter then: gets the end of a question that must not be asked; nil if it must be.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void)
@@ -41,15 +41,15 @@ public protocol PromptQueueDelegate: AnyObject {
 public protocol PromptConnection: AnyObject {
   /// Ends the connection, which withdraws the prompt.
   ///
-  /// - Parameter gone: called once, at once or soon: when its program has left the screen and restored the terminal, or when
-  ///   that took too long.
+  /// - Parameter gone: called once, at once or later: after the prompt's program has left the screen and restored the terminal, or
+  ///   after a time limit.
   func withdraw(gone: @escaping () -> Void)
 }
 
 /// Questions to a person, one on the screen at a time. Clients who wait for the same answer share one prompt.
 ///
-/// Nothing here waits: a question ends by an answer, by the person's wish, because nobody could be asked, or by a time
-/// limit. While a locker is up, nothing is shown.
+/// No call here waits. A question ends by an answer, by the person's wish, by a time limit, or because nobody could be asked. While
+/// a locker is up, nothing is shown.
 public final class PromptQueue {
   private let loop: EventLoop
   private unowned let delegate: any PromptQueueDelegate
@@ -62,19 +62,19 @@ public final class PromptQueue {
   /// Whether the daemon is about to end.
   private var isEnding = false
 
-  /// How many questions may wait.
+  /// The most questions that may wait.
   static let waitingLimit = 256
-  /// How long a client waits for a person.
+  /// The time for which a client waits for a person.
   private static let limit = Duration.seconds(300)
-  /// How long a client waits while a locker is up: unlocking the screen answers the question.
+  /// The time for which a client waits while a locker covers the screen. An unlock of the screen answers the question.
   private static let limitBehindLocker = Duration.seconds(120)
-  /// How long nothing is shown after a prompt was taken off the screen, which clients can cause. A person who types must see
-  /// that the next prompt is another question.
+  /// The time for which nothing is shown after a prompt was removed from the screen, which clients can cause. A person who is
+  /// typing must see that the next prompt is another question.
   private static let quietTime = Duration.seconds(2)
-  /// How long the prompt's program may take to connect.
+  /// The time in which the prompt's program must connect.
   private static let launchLimit = Duration.seconds(10)
-  /// How long a prompt stays for the person whose client is gone, if its program does not say where it asks. Such a program hangs
-  /// before anybody sees a question, and others wait for the screen.
+  /// The time for which a prompt stays without its client, if its program does not say where it asks. Such a program hangs before
+  /// anybody sees a question, and other prompts wait for the screen.
   private let placeLimit: Duration
 
   /// An empty queue. `delegate` must live as long.
@@ -95,8 +95,8 @@ public final class PromptQueue {
   /// - Parameters:
   ///   - lifting: collections that the login password should open although they were locked by themselves.
   ///   - passphrase: an item's passphrase that the client gave; the queue keeps it for as long as the question waits.
-  ///   - ended: called once, later, however the question ends; the call does not say what is unlocked by then. Not called after
-  ///     ``cancel(_:)``.
+  ///   - ended: called once, later, for each way in which the question can end. The call does not say what is unlocked by then. It
+  ///     is not called after ``cancel(_:)``.
   ///
   /// A question that is answered already ends at once, without a prompt. A question that comes while too many wait, or after too
   /// many wrong answers, ends in the same way.
@@ -132,7 +132,7 @@ public final class PromptQueue {
     return ticket
   }
 
-  /// Keeps the place of a client that has left, for `limit`.
+  /// Keeps the place of a client that has left, until `limit` has passed.
   private func stay(_ ticket: PromptTicket, for limit: Duration) {
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
@@ -141,7 +141,7 @@ public final class PromptQueue {
     }
   }
 
-  /// The end of a question that goes to nobody; nil for a question that waits.
+  /// The end of a question that is not asked at all; nil for a question that waits.
   ///
   /// - Parameter joins: whether the question can share a waiting prompt. Such a question adds no prompt.
   private func endWithoutAsking(
@@ -159,15 +159,15 @@ public final class PromptQueue {
     question.guessed.map { wrongAnswers.isPaused(.init(guessed: $0, isBrought: isBrought), at: now()) } ?? false
   }
 
-  /// Nobody waits for these tickets any more. Nothing is shown before all are removed.
+  /// Removes these tickets, because nobody waits for them any more. No other prompt is shown before all are removed.
   public func cancel(_ tickets: [PromptTicket]) {
     for ticket in tickets { withdraw(ticket) }
     advance()
   }
 
-  /// The client of these tickets is gone, or waits no longer. A prompt on the screen whose answer unlocks for everybody stays:
-  /// the person may be typing, and the rest of the password would go to another window. A later client that asks the same joins
-  /// it.
+  /// The client of these tickets has left, or waits no longer. If a prompt's answer unlocks for all clients, the prompt stays on
+  /// the screen. The person may be typing, and the rest of the password would go to another window. A later client with the same
+  /// question joins it.
   public func leave(_ tickets: [PromptTicket]) {
     for ticket in tickets { withdraw(ticket, isLeaving: true) }
     advance()
@@ -175,8 +175,8 @@ public final class PromptQueue {
 
   /// The client does not wait any more.
   ///
-  /// - Parameter gone: called once, at once or soon: when its prompt has left the screen. A client that is told earlier leaves
-  ///   its terminal to a shell, and the end of the prompt's screen would remove the shell's output.
+  /// - Parameter gone: called once, at once or later: after the prompt has left the screen. A client that is told earlier ends, and
+  ///   a shell gets its terminal. The end of the prompt's screen would then remove the shell's output.
   public func cancel(_ ticket: PromptTicket, gone: @escaping () -> Void = {}) {
     withdraw(ticket, gone: gone)
     advance()
@@ -210,23 +210,23 @@ public final class PromptQueue {
 
   // MARK: - the session
 
-  /// Call this when keys or a locker came or went.
+  /// Call this when the vault got or lost keys, and when a locker came or went.
   public func stateChanged() {
     for prompt in prompts where !prompt.isOwn {
       let shown = prompt.caller
-      // Each ticket is checked by itself: one may be satisfied while another also needs a locked collection.
+      // Each ticket is checked separately, because one may be satisfied while another also needs a locked collection.
       let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
-      // A prompt that has left the screen does not come back for a client that is gone.
+      // A prompt that has left the screen does not come back for a client that has left.
       if delegate.isLockerUp { prompt.tickets.removeAll(where: \.hasLeft) }
-      // The client is told when the prompt has left the screen. If the answer came earlier, the client's program could end, and a
-      // shell would get its terminal without echo.
+      // The client is told after the prompt has left the screen. If it were told earlier, its program could end, and a shell would
+      // get the terminal without echo.
       let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
       // The prompt is removed first, because a client that hears of its end may ask again at once.
       if prompt.tickets.isEmpty {
         remove(prompt, tickets.contains(where: \.1) ? .outdated : .withdrawn, for: shown, gone: tell)
       } else if delegate.isLockerUp || prompt.isOutdated {
-        // The prompt is invisible, or the wrong person sees it, or the prompt's client is gone. The queue shows it again later.
+        // The prompt is invisible, or the wrong person sees it, or the prompt's client has left. The queue shows it again later.
         prompt.hide(gone: tell)
       } else {
         tell()
@@ -235,10 +235,10 @@ public final class PromptQueue {
     advance()
   }
 
-  /// Takes every prompt off the screen, as the daemon ends, and shows no prompt from then on.
+  /// Removes every prompt from the screen, because the daemon ends, and shows no prompt from then on.
   ///
-  /// - Parameter gone: called once all have left, at once or soon. The clients hear of the end only then: if a client's program
-  ///   ended earlier, a shell could get its terminal without echo.
+  /// - Parameter gone: called once, at once or later: after all prompts have left the screen. The clients hear of the end only
+  ///   then, because if a client's program ended earlier, a shell could get its terminal without echo.
   public func end(gone: @escaping () -> Void) {
     isEnding = true
     var left = 1
@@ -273,7 +273,7 @@ public final class PromptQueue {
     return request(prompt)
   }
 
-  /// The program that shows a prompt says where it will ask.
+  /// Notes the place that the prompt's program names.
   public func place(_ place: PromptPlace, on connection: any PromptConnection) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     prompt.place = place
@@ -301,17 +301,17 @@ public final class PromptQueue {
     return (prompt.number, request(prompt))
   }
 
-  /// The program says that the prompt has ended, or is gone.
+  /// The prompt's program says that the prompt has ended, or the program itself has ended.
   ///
-  /// - Parameter end: the end that the prompt's program reported; nil for a prompt that is gone. PAM's acceptance counts for
-  ///   conditions only, not for keys.
+  /// - Parameter end: the end that the prompt's program reported; nil if the program ended without a report. PAM's acceptance
+  ///   counts for conditions only, not for keys.
   public func ended(on connection: any PromptConnection, _ end: PromptEnd? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    // The prompt has left the screen by itself.
+    // The prompt is no longer on the screen, so it need not be hidden.
     prompt.phase = .checked
     guard end == .granted else { return giveUp(prompt, end ?? .broken) }
     delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] end in
-      // A lock, or a new prompt for the same question, came first.
+      // After a lock, or with a new prompt for the same question, the result of the check does not count.
       guard let self, let prompt, prompt.isChecked(number) else { return }
       if let end { return giveUp(prompt, end) }
       let counts = delegate.accepted(
@@ -345,7 +345,7 @@ public final class PromptQueue {
     prompts.first { $0.isShown(on: connection) }?.passphrase
   }
 
-  /// How a new passphrase for the prompt of this number becomes a key. Every call gives the same answer.
+  /// The way in which a new passphrase for the prompt of this number becomes a key. Every call gives the same answer.
   public func newDerivation(ofPrompt number: UInt64) -> PassphraseDerivation? {
     guard let prompt = prompts.first(where: { $0.number == number }) else { return nil }
     if prompt.derivation == nil { prompt.derivation = .make() }
@@ -358,8 +358,8 @@ public final class PromptQueue {
     prompts.first { $0.number == number }?.answer = answer
   }
 
-  /// Call this at a lock. Forgets the answers for the items, and takes the questions about them off the screen, because a
-  /// prompt from before a lock must not count after it.
+  /// Call this at a lock. It forgets the answers for the locked items, and removes the questions about them from the screen,
+  /// because a prompt from before a lock must not count after it.
   public func locked(where isLocked: (Int64) -> Bool) {
     let ended = prompts.filter { prompt in
       switch prompt.question {
@@ -372,20 +372,20 @@ public final class PromptQueue {
     advance()
   }
 
-  /// The right passphrase came for the prompt of this number.
+  /// Notes a right passphrase for the prompt of this number.
   public func wasRight(prompt number: UInt64) {
     if let target = prompts.first(where: { $0.number == number })?.target { wrongAnswers.forget(target) }
   }
 
-  /// A wrong passphrase came for the prompt of this number. After some wrong answers, all prompts for the same subject end, and
+  /// Notes a wrong passphrase for the prompt of this number. After some wrong answers, all prompts for the same subject end, and
   /// nobody is asked for a while, because a program may be guessing.
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
     guard wrongAnswers.add(target, at: now()) else { return }
     Journal.log(.warning, "after too many wrong passphrases, prompts for that one pause for a while")
     let ended = prompts.filter { $0.target == target }
-    // The client is told when the prompt has left the screen. Otherwise the prompt's last message would come after a shell's
-    // next line.
+    // The client is told after the prompt has left the screen. Otherwise the prompt's last message would come after a shell's next
+    // line.
     for prompt in ended { remove(prompt, .refused, for: prompt.caller) { prompt.endTickets(.refused) } }
     advance()
   }
@@ -417,7 +417,7 @@ public final class PromptQueue {
 
   /// Removes a prompt that nobody waits for any more from the queue.
   ///
-  /// - Parameter caller: the program that was named last, if no client is left.
+  /// - Parameter caller: the program that the prompt named last, if no client is left.
   private func remove(
     _ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil, gone: @escaping () -> Void = {}
   ) {
@@ -427,7 +427,7 @@ public final class PromptQueue {
     delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
   }
 
-  /// Takes an unfinished prompt off the screen, and keeps the screen empty for a moment.
+  /// Removes an unfinished prompt from the screen, and keeps the screen empty for a moment.
   private func hide(_ prompt: PendingPrompt, gone: @escaping () -> Void = {}) {
     if prompt.isShown && !prompt.isOwn {
       quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
@@ -438,7 +438,7 @@ public final class PromptQueue {
     prompt.hide(gone: gone)
   }
 
-  /// Shows the next prompt, if no prompt is shown and somebody can see it.
+  /// Shows the next prompt, if no other prompt is shown and somebody can see it.
   private func advance() {
     guard !isEnding, quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next
     else { return }

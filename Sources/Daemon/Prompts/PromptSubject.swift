@@ -6,7 +6,7 @@ public struct PromptSubject: Equatable, Sendable {
   public let label: String
   /// The item's requirements.
   public let access: AccessControl
-  /// For how long the client may read the item again without asking, in seconds; 0 for one use.
+  /// The time for which the client may read the item again without another question, in seconds; 0 for one use.
   public let reuse: UInt16
   /// The change that the client wants, in words; empty without a change.
   public let change: String

@@ -8,7 +8,7 @@ public final class PromptTicket {
   let caller: Caller
   private(set) var passphrase: GivenPassphrase?
   var timer: EventSource?
-  /// Whether the client is gone, or waits no longer, while the person may still answer.
+  /// Whether the client has left, or waits no longer, while the person may still answer.
   var hasLeft = false
   private var ended: (() -> Void)?
   /// How the prompt ended; nil while the prompt waits, and after it was cancelled.

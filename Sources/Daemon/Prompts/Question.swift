@@ -2,7 +2,8 @@
 public enum Question: Hashable, Sendable {
   /// The login password.
   case login
-  /// No question: this client wants to change the first collection's password, and the person reads how to change it.
+  /// A notice and no question: the person reads how to change the first collection's password, because this client wants to change
+  /// it.
   case loginAdvice(client: String)
   /// The passphrase of the collection of this number.
   case collection(Int64)

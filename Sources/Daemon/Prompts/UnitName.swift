@@ -14,7 +14,7 @@ enum UnitName {
     guard let manager = parts.lastIndex(where: { $0.hasPrefix("user@") && $0.hasSuffix(".service") }) else {
       return nil
     }
-    // The last unit counts: below it are groups that the program made for itself.
+    // The last unit counts, because the groups below it were made by the program itself.
     let unit = parts[(manager + 1)...].last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }
     return unit.flatMap { application(ofUnit: String($0)) }
   }
@@ -26,7 +26,7 @@ enum UnitName {
     return units.lazy.compactMap { snap(in: unescaped($0)) }.first
   }
 
-  /// The Snap of a label as "snap.NAME.APP", with anything behind it.
+  /// The Snap's name in a label such as "snap.NAME.APP" or a longer one.
   static func snap(in label: String) -> String? {
     let parts = label.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count >= 3, parts[0] == "snap", !parts[1].isEmpty else { return nil }

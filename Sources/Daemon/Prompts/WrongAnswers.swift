@@ -1,8 +1,8 @@
 /// Wrong passphrases, counted for each collection and item over all prompts and clients. Many wrong answers cause a pause,
 /// because a program may be guessing.
 ///
-/// Passphrases that programs bring are counted apart from typed ones, so that no program can keep a person from their own item.
-/// Nobody sees a program guess, so each series of wrong passphrases costs twice the last pause, until a right passphrase comes.
+/// Passphrases that programs bring are counted apart from typed ones, so that no program can keep a person away from their own
+/// item. Nobody sees a program guess, so each series of wrong passphrases doubles the pause, until a right passphrase comes.
 struct WrongAnswers {
   /// The collection or item, and whether a program or a person answers.
   struct Target: Hashable {
@@ -13,18 +13,18 @@ struct WrongAnswers {
 
   private struct Tries {
     var count = 0
-    /// How many series were completed.
+    /// The number of complete series of wrong answers.
     var series = 0
     var end: ContinuousClock.Instant?
   }
 
   private var tries: [Target: Tries] = [:]
 
-  /// How many wrong answers in a row are allowed.
+  /// The number of wrong answers in a row that are allowed.
   static let limit = 5
-  /// How long nobody is asked after so many wrong answers.
+  /// The time for which nobody is asked after so many wrong answers.
   static let pause = Duration.seconds(30)
-  /// How often the pause is doubled at most, for passphrases that programs bring: to 4 hours and a quarter.
+  /// The most times that the pause is doubled for passphrases that programs bring. The longest pause is 4 hours and a quarter.
   static let doublings = 9
 
   /// Counts a wrong answer.

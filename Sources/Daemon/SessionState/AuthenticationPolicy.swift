@@ -2,8 +2,8 @@ import CLatchkeyHelper
 import LatchkeyControl
 import LatchkeyReasons
 
-/// Which authentication may bring keys, and which may lift a lock with them. Without these rules sudo or ssh would
-/// lift it, as they pass through common-auth.
+/// Decides which authentication may bring keys, and which may lift a lock with them. Without these rules sudo or ssh would lift a
+/// lock, because they use common-auth too.
 public enum AuthenticationPolicy {
   /// The answer before any key is derived.
   public enum Decision: Equatable, Sendable {
@@ -29,7 +29,7 @@ public enum AuthenticationPolicy {
   ///
   /// - Parameters:
   ///   - process: the process that sent the `Hello`.
-  ///   - needs: the reasons to want keys although the session's state does not want them.
+  ///   - needs: the reasons to want keys even if the session's state needs none.
   public static func decide(
     _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
   ) -> Decision {
@@ -40,7 +40,7 @@ public enum AuthenticationPolicy {
     switch machine.state {
     case .unlocked:
       return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
-    // The session is not locked. The program that brings the password comes first.
+    // The session is not locked, so the daemon wants keys from the first program that brings the password.
     case .sealed, .locked(.withoutPassword):
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
@@ -54,13 +54,13 @@ public enum AuthenticationPolicy {
     }
   }
 
-  /// Whether an authentication opens collections and items that were locked by themselves. A login opens them, and so does
-  /// `latchkey unlock` or a prompt. A screen locker does not open them.
+  /// Whether an authentication opens the collections and items that have their own lock. A login opens them, and so does `latchkey
+  /// unlock` or a prompt. A screen locker does not.
   public static func liftsOwnLocks(_ hello: Hello) -> Bool {
     hello.stage == .openSession || hello.service == commandService
   }
 
-  /// Whether keys are wanted that lift no lock of the session.
+  /// Whether the daemon wants keys that lift no lock of the session.
   private static func wantsKeys(for needs: KeyNeeds, _ hello: Hello, machine: SessionMachine) -> Bool {
     guard liftsOwnLocks(hello) else { return false }
     if hello.stage == .openSession {
@@ -89,7 +89,7 @@ public enum AuthenticationPolicy {
     case .systemService(startedByRoot: false):
       return .session(.processOfNoSession)
     case .userManager(let uid):
-      // Lockers started by the user's manager belong to the desktop, if there is one. If there are several, nothing tells which
+      // Lockers started by the user's manager belong to the desktop, if there is one. If there are several, nothing shows the right
       // one.
       return uid == machine.uid && machine.hasGraphicalSession ? nil : .session(.notOfSession)
     case .session(_, _, let sessionClass, _, _) where SessionFacts.isGreeter(sessionClass: sessionClass):
@@ -105,8 +105,8 @@ public enum AuthenticationPolicy {
     }
   }
 
-  /// Whether the display manager asks for a desktop that it opened over the network. Somebody who works there all day has no
-  /// other screen to unlock.
+  /// Whether the display manager asks for a desktop that it opened over the network. A person who works there all day has no other
+  /// screen to unlock.
   private static func isRemoteDesktop(_ hello: Hello, _ process: PeerProcess, machine: SessionMachine) -> Bool {
     guard machine.remoteDesktopServices.contains(hello.service) else { return false }
     switch process {
@@ -127,8 +127,8 @@ public enum AuthenticationPolicy {
   }
 }
 
-/// The needs of a vault for keys that it has already: facts by which ``AuthenticationPolicy`` wants keys for a session that is
-/// unlocked, or locked, without changing that.
+/// The needs of a vault for keys that it has already. With such a need, ``AuthenticationPolicy`` wants keys even if they do not
+/// change whether the session is locked.
 public struct KeyNeeds: Equatable, Sendable {
   /// A password that created the vault is proven only when a second login opens the keybag with it.
   public var hasUnprovenPassword = false
@@ -139,6 +139,6 @@ public struct KeyNeeds: Equatable, Sendable {
   /// Collections or items have explicit locks.
   public var hasOwnLocks = false
 
-  /// None.
+  /// No need.
   public init() {}
 }

@@ -10,7 +10,7 @@ import LatchkeyControl
 public struct Claim: Equatable, Sendable {
   /// The place of the process that brought the password.
   public let process: PeerProcess
-  /// When the password was given, in microseconds since the machine started. Never in the future.
+  /// The time at which the password was given, in microseconds since the machine started. It is never in the future.
   public let given: UInt64
   /// ``SessionMachine/locks`` at that time.
   private(set) var locks: UInt64
@@ -25,7 +25,7 @@ public struct Claim: Equatable, Sendable {
 
   /// Makes the claim of an authentication that begins now.
   ///
-  /// - Parameter given: when the password was given.
+  /// - Parameter given: the time at which the password was given.
   public init(process: PeerProcess, machine: SessionMachine, mayLift: Bool = true, given: UInt64 = 0) {
     self.process = process
     self.mayLift = mayLift
@@ -44,7 +44,7 @@ public struct Claim: Equatable, Sendable {
   /// Notes the session in which the password was given, if that was unknown before.
   mutating func meet(_ machine: SessionMachine) { session = session ?? machine.number(of: process) }
 
-  /// Counts the events after the password and before this record.
+  /// Counts the events between the password and this record.
   mutating func heed(_ latest: LatestEvents, of machine: SessionMachine) {
     // Any number except the present number is enough.
     if isOlder(than: latest.lock) { locks &-= 1 }
@@ -68,7 +68,8 @@ public struct Claim: Equatable, Sendable {
   func isLong(before moment: UInt64) -> Bool { given < moment && moment - given > Hello.unknownTime }
 }
 
-/// The times of the last events that win over keys on their way, in microseconds since the machine started; nil without one.
+/// The times of the last events that win over keys on their way, in microseconds since the machine started; nil if there was no
+/// such event.
 struct LatestEvents {
   /// The last lock that ``SessionMachine/locks`` counted.
   private(set) var lock: UInt64?

@@ -37,13 +37,13 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   public var description: String { Reason.session(reason).text }
 }
 
-/// Why there are no keys at all.
+/// The reason why there are no keys at all.
 public enum SealReason: Equatable, Sendable, CustomStringConvertible {
   /// Nobody logged in since the daemon started.
   case started
-  /// The last session that counts ended.
+  /// The last of the user's sessions that count has ended.
   case sessionsEnded
-  /// Keys came, but no session did.
+  /// A password gave keys, but no session followed.
   case noSession
   /// The vault's files cannot be used.
   case keysFailed

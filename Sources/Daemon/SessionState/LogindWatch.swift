@@ -1,22 +1,22 @@
 import LatchkeySystemd
 
-/// Follows logind over the system bus: all sessions, their locks, and sleep. Everything is asynchronous; a bus or a
-/// logind that goes away is waited for.
+/// Follows logind over the system bus: all sessions, their locks, and sleep. Nothing here waits. If the bus or logind goes away,
+/// the watch connects again when it is back.
 ///
-/// Signals count only if they come from the connection that answered as logind: any user may send a forged one
-/// straight to this connection, past the bus's match rules.
+/// Signals count only if they come from the connection that answered as logind: any user may send a forged signal directly to this
+/// connection, without regard to the bus's match rules.
 public final class LogindWatch {
   /// The events that the watch reports.
   public enum Report: Equatable, Sendable {
-    /// All sessions, of all users. The first reading comes when all sessions were read.
+    /// All sessions, of all users. The first report comes after all sessions were read.
     case sessions([SessionFacts])
-    /// There is no logind, or no system bus at all. The watch tries again and again.
+    /// There is no logind, or no system bus at all. The watch keeps trying.
     case absent
     /// A session of the user, or a session that logind has not described yet, was asked to lock.
     case lockSignal(session: String)
     case unlockSignal(session: String)
-    /// The machine goes to sleep (true), and sleep is held up until the handler returned; or the machine is awake, which is
-    /// reported again and again.
+    /// The machine goes to sleep (true), and sleep is delayed until the handler has returned. Or the machine is awake (false),
+    /// which may be reported several times.
     case prepareForSleep(Bool)
   }
 
@@ -32,10 +32,10 @@ public final class LogindWatch {
   private(set) var backOff = Duration.seconds(1)
   private let inhibitor = SleepInhibitor()
   private var isPreparingForSleep = false
-  /// How many calls of ``finishBeforeSleep`` are not over.
+  /// The number of calls of ``finishBeforeSleep`` that have not ended.
   private var finishing = 0
 
-  /// Work that takes a moment after the handler of ``Report/prepareForSleep(_:)`` has returned. Sleep is held up until the work
+  /// Work that takes a moment after the handler of ``Report/prepareForSleep(_:)`` has returned. Sleep is delayed until the work
   /// calls its argument, once.
   var finishBeforeSleep: (@escaping () -> Void) -> Void = { $0() }
 
@@ -55,8 +55,8 @@ public final class LogindWatch {
   static let manager = "org.freedesktop.login1.Manager"
   static let session = "org.freedesktop.login1.Session"
 
-  /// How long logind may take for one answer before it counts as silent. A refresh asks twice in a row, and the PAM
-  /// stack behind it waits three seconds for everything.
+  /// The time after which a logind without an answer counts as silent. A refresh asks twice in a row, and the PAM stack that caused
+  /// it waits three seconds in all.
   static let timeout = Duration.seconds(1)
 
   /// Watches for the vault of user `uid`; `handler` gets every report.
@@ -69,7 +69,7 @@ public final class LogindWatch {
     self.handler = handler
   }
 
-  /// Connects, and tries again until the connection stands.
+  /// Connects, and tries again until it is connected.
   public func start() {
     guard bus == nil else { return }
     retry = nil
@@ -78,7 +78,7 @@ public final class LogindWatch {
       self.bus = bus
       try bus.onDisconnect { [weak self] in self?.lostBus() }
       try addMatches(bus)
-      // Without files of logind nothing is missed: signals report everything else.
+      // Without the files of logind, its signals still report all changes.
       monitor = try? LoginMonitor(loop: loop) { [weak self] in self?.reread() }
     } catch {
       lostBus()
@@ -88,8 +88,9 @@ public final class LogindWatch {
   /// Whether sleep waits for this program. False means that the lock before sleep is a race.
   public var holdsSleepInhibitor: Bool { inhibitor.isHeld }
 
-  /// Reads all sessions anew; `completion` gets whether logind answered, after a report of the answer. A known absence of logind is
-  /// an answer. Silence and a lost bus are no answer. Takes two seconds at most, and never calls back before it returns.
+  /// Reads all sessions anew; `completion` is told whether logind answered, after the answer was reported. A known absence of
+  /// logind counts as an answer. Silence and a lost bus do not. This takes two seconds at most, and `completion` is never called
+  /// before this returns.
   public func refresh(completion: @escaping (Bool) -> Void) {
     if let bus, owner != nil {
       return SessionRound.start(self, bus: bus) { completion($0 == .answered) }
@@ -196,15 +197,15 @@ public final class LogindWatch {
         return self.answerWaiting(true)
       }
       if answer == .absent, self.owner == nil { self.reportAbsenceIfNeverSeen() }
-      // A logind that starts announces its name; one that hangs has to be asked again. The locks of a
-      // session that it left out would go unnoticed.
+      // A logind that starts announces its name, but one that hangs must be asked again. Otherwise the locks of the missing
+      // sessions would go unnoticed.
       self.scheduleRetry { [weak self] in self?.ask() }
     }
   }
 
   // MARK: Reading
 
-  /// One answer came: its sender is logind.
+  /// Notes the sender of an answer as logind.
   func answered(by sender: String?) {
     guard let sender, sender != owner, let bus else { return }
     owner = sender
