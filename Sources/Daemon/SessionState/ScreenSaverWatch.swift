@@ -10,7 +10,7 @@ public final class ScreenSaverWatch {
     case active(peer: String, Bool)
     /// A saver answered for the first time that it is active.
     case found(peer: String)
-    /// A peer that was active is gone from the bus.
+    /// A peer with an active screen saver has left the bus.
     case vanished(peer: String)
   }
 

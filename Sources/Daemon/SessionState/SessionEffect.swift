@@ -10,11 +10,11 @@ public enum SessionEffect: Equatable, Sendable {
   case dropStaged
   /// Place the arrived keys according to the outcome, and erase the others.
   case install(KeyOutcome)
-  /// The tier key A that was set aside becomes live.
+  /// The tier key A that was set aside takes effect.
   case goLive
   /// Send `stagingTimerFired` 30 s after the keys were given, counted anew.
   ///
-  /// - Parameter age: how long ago a finger gave them; zero for a password.
+  /// - Parameter age: the time since a finger gave the keys; zero for a password.
   case startStagingTimer(age: Duration)
   case cancelStagingTimer
   /// Send `sessionTimerFired` 60 s from now.
@@ -46,9 +46,9 @@ public enum SessionEffect: Equatable, Sendable {
 public enum KeyOutcome: Equatable, Sendable {
   /// A and C are live.
   case live
-  /// C is live, A is set aside until the locker goes.
+  /// C is live, and A is set aside until the locker goes.
   case staged
-  /// C is live, A is erased: a remote login unseals behind a locked screen, or a lock came after the password.
+  /// C is live, and A is erased: the login was remote while the screen was locked, or a lock came after the password.
   case firstUnlockOnly
   /// Everything was live already.
   case notNeeded

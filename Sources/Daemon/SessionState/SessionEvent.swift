@@ -2,7 +2,7 @@
 public enum SessionEvent: Equatable, Sendable {
   /// All sessions of all users. The whole list is sent whenever anything in it changed.
   case sessions([SessionFacts])
-  /// There is no logind: sessions are counted by what PAM tells.
+  /// There is no logind, so the machine counts the sessions that PAM reports.
   case logindAbsent
   /// logind asks a session to lock. This is a request, and does not prove that a locker is up.
   case lockSignal(session: String)
@@ -10,8 +10,8 @@ public enum SessionEvent: Equatable, Sendable {
   case unlockSignal(session: String)
   /// The machine goes to sleep (true), or woke up (false).
   ///
-  /// systemd up to 252 reports no more: PrepareForSleep does not distinguish suspend from hibernation, and hibernate.target starts
-  /// only after the delay inhibitors are gone. So sleep locks, and hibernation leaves C in the image on disk.
+  /// Up to version 252, systemd does not say which kind of sleep comes: PrepareForSleep is the same for both, and hibernate.target
+  /// starts only after the delay inhibitors have ended. So sleep only locks, and hibernation writes C to the disk.
   case prepareForSleep(Bool)
   /// The machine is known to hibernate. No source of this event is connected yet.
   case hibernate
@@ -23,7 +23,7 @@ public enum SessionEvent: Equatable, Sendable {
   case screenSaverVanished(peer: String)
   /// Keys that were let in did not open the vault: its files cannot be used.
   case keysFailed
-  /// There is no vault any more: it was put aside.
+  /// There is no vault any more, because it was put aside.
   case vaultPutAside
   /// The login has no password, and the device key alone opened the vault (true); or it has one again.
   case passwordless(Bool)

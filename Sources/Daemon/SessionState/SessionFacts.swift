@@ -8,7 +8,7 @@ public struct SessionFacts: Equatable, Sendable {
   public var sessionClass: String
   /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
   public var type: String
-  /// Whether the session is in the foreground of its seat; sessions without a seat always are.
+  /// Whether the session is in the foreground of its seat; a session without a seat always is.
   public var isActive: Bool
   /// `opening`, `online`, `active`, `closing`.
   public var state: String

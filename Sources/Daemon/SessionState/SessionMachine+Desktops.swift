@@ -11,9 +11,9 @@ extension SessionMachine {
   /// Whether the user has a desktop, locked or not.
   public var hasGraphicalSession: Bool { sessions.values.contains { $0.facts.isGraphical } }
 
-  /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine: a password
-  /// typed elsewhere must not unlock behind its locked screen. A text login does not count, even if `startx` made it a
-  /// desktop: a person who now works over the network may have left it.
+  /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine, because a password
+  /// from the network must not unlock behind its locked screen. A text login does not count as a desktop here, even after `startx`:
+  /// its person may have left and now work over the network.
   public var remoteDesktopServices: Set<String> {
     let desktops = sessions.values.map(\.facts).filter(\.isGraphical)
     return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []

@@ -2,13 +2,13 @@ import LatchkeyReasons
 
 /// Keys that a finger brings back, at the locked screen or at a prompt.
 extension SessionMachine {
-  /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If that locker has
+  /// A finger at the locked screen has given all keys again. They wait until the locker at this machine goes. If that locker has
   /// let the person in since the touch, the keys open at once. They change nothing if no locker was up: a finger for another
   /// program unlocks nothing.
   ///
   /// - Parameters:
   ///   - isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
-  ///   - age: how long ago the touch was. Keys wait for the locker from then on.
+  ///   - age: the time since the touch. The wait for the locker began then.
   public mutating func fingerKeysArrived(
     locksBefore: UInt64, endingsBefore: UInt64, isLetIn: Bool = false, age: Duration = .zero
   ) -> [SessionEffect] {
@@ -30,16 +30,16 @@ extension SessionMachine {
     }
   }
 
-  /// Whether a finger that a prompt asks for may unlock the vault: it was locked in an unlocked session, and the person can be in
-  /// front of a screen at this machine, where the reader is. With a desktop at another machine, too, nobody knows at which of the two
-  /// a prompt's window is.
+  /// Whether a finger that a prompt asks for may unlock the vault: it was locked while no screen was, and the person may be at a
+  /// screen of this machine, which has the reader. If the person also has a desktop at another machine, the answer is no, because
+  /// nobody knows which of the two desktops shows the prompt's window.
   public var mayUnlockByFinger: Bool {
     guard case .locked(let reason) = state, reason != .withoutPassword else { return false }
-    // A locker that tells nobody that it is up may still be up after logind's lock.
+    // After logind's lock, a locker that does not report itself may still cover the screen.
     return !lockerUp && !sessionsAreLocked && !isGoingToSleep && holdsForRelevant(\.isHere)
   }
 
-  /// All keys came again, by a finger that a prompt has asked for. They open at once, and never behind a locker.
+  /// A finger for a prompt has given all keys again. They open at once, and never behind a locker.
   public mutating func promptsFingerKeysArrived(locksBefore: UInt64, endingsBefore: UInt64) -> [SessionEffect] {
     if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
     if state == .unlocked { return [.install(.notNeeded)] }

@@ -3,8 +3,8 @@ import LatchkeyReasons
 /// The state of one user's vault: which keys may be in memory now. A value without any input or output; events go
 /// in, effects come out.
 ///
-/// "Locked" is believed from any source. "Unlocked" opens nothing by itself: it only lets keys go live that a
-/// password brought before.
+/// "Locked" is believed from any source. "Unlocked" opens nothing by itself: it only makes keys live that a password brought
+/// before.
 public struct SessionMachine: Sendable {
   /// Which keys may be in memory.
   public enum State: Equatable, Sendable {
@@ -29,19 +29,20 @@ public struct SessionMachine: Sendable {
   /// Which keys may be in memory now.
   public private(set) var state = State.sealed
 
-  /// Whether the login has no password: the vault then counts as always unlocked, in every state of sessions and lockers. They are
-  /// still followed, because prompts still wait behind a locker.
+  /// Whether the login has no password: the vault then counts as always unlocked, in every state of sessions and lockers. The
+  /// machine still follows both, because prompts still wait behind a locker.
   public private(set) var isPasswordless = false
 
   /// Why the vault was sealed last.
   public private(set) var sealReason = SealReason.started
 
-  /// How many locks there were so far, by request or by a locker, and the reason of the last lock. Keys of an earlier password do
-  /// not lift a lock.
+  /// The number of locks so far, by request or by a locker, and the reason of the last lock. Keys of an earlier password do not
+  /// lift a lock.
   public internal(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
-  /// How often the user's last session ended, or no session came in time. Keys of an earlier password open nothing.
+  /// The number of times that the user's last session ended, or that no session came in time. Keys of an earlier password open
+  /// nothing.
   public internal(set) var endings: UInt64 = 0
 
   /// Whether A was set aside, to go live with the locker.
@@ -49,12 +50,12 @@ public struct SessionMachine: Sendable {
   /// Whether a finger brought that A, and no password.
   private(set) var isStagedByFinger = false
 
-  /// How often the locker at this machine went because the locker let the person in. Keys that had been set aside went live then.
+  /// The number of times that the locker at this machine let the person in. Keys that had been set aside became live then.
   private(set) var admissions: UInt64 = 0
-  /// How often keys that had been set aside were erased, or would have been.
+  /// The number of times that keys that had been set aside were erased, or would have been.
   private(set) var rejections: UInt64 = 0
 
-  /// Whether C came by a login in which nobody gave a password, and no password came since.
+  /// Whether C came by a login without a password, and nobody has given a password since.
   public private(set) var isOpenedWithoutPassword = false
 
   /// The source of the sessions.
@@ -66,10 +67,10 @@ public struct SessionMachine: Sendable {
   /// The user's sessions that count.
   private(set) var sessions: [String: TrackedSession] = [:]
 
-  /// How many sessions there were so far. logind may give a name again.
+  /// The number of sessions so far. It tells sessions apart, because logind may use a name again.
   private var sessionCount = noSession
 
-  /// This is the number of no session. The first session has the next number.
+  /// The number that stands for no session. The first session has the next number.
   static let noSession: UInt64 = 0
 
   /// The unique names of the screen savers that are active.
@@ -104,14 +105,14 @@ public struct SessionMachine: Sendable {
   /// Whether keys on their way are worthless, because the session of their password, or the last session, has ended.
   func hasEnded(_ claim: Claim) -> Bool { hasEnded(since: claim.endings, in: claim.session) }
 
-  /// Why no keys of an authentication would open anything if they came now; nil if they may.
+  /// The reason why keys of an authentication would open nothing if they came now; nil if they may open the vault.
   public func refusal(of claim: Claim) -> Reason? { refusal(since: claim.endings, in: claim.session) }
 
   /// Whether tier key A is in memory, or waits for the locker to go: then the daemon's end would lock the vault.
   public var hasUnlockedKeys: Bool { state == .unlocked || hasStagedKeys }
 
-  /// Whether a daemon may end for an authentication that brings its keys to another daemon, which does not know earlier events. It
-  /// may if no lock and no end of a session is later than the password.
+  /// Whether this daemon may end, so that an authentication brings its keys to a new daemon. The new daemon does not know earlier
+  /// events, so no lock and no end of a session may be later than the password.
   public func mayBeReplaced(for claim: Claim) -> Bool {
     !hasUnlockedKeys && refusal(of: claim) == nil && claim.locks == locks
   }
@@ -134,8 +135,8 @@ public struct SessionMachine: Sendable {
     return first.facts.isGraphical ? relevant.allSatisfy(fact) : relevant.contains(where: fact)
   }
 
-  /// The sessions at this machine that have a locker up, so that its person can touch the reader. A screen saver counts for all
-  /// desktops, because nothing tells to which it belongs.
+  /// The locked sessions at this machine, whose person can touch the reader. A screen saver counts for all desktops, because
+  /// nothing shows to which one it belongs.
   private var lockedHere: [String] {
     relevant.filter { $0.isHere && ($0.isBehindLocker || !screenSavers.isEmpty) }.map(\.facts.id)
   }
@@ -150,10 +151,9 @@ public struct SessionMachine: Sendable {
 
   // MARK: Keys
 
-  /// The right keys arrived. `mayLift`: whether their sender may lift a lock; see `AuthenticationPolicy`. Ask logind for the
-  /// state of the sessions first: its signals and the socket that brings keys are unordered. `locksBefore`, `endingsBefore`,
-  /// `session`: what ``locks`` and ``endings`` were when the authentication began that brings the keys, and in which session
-  /// that was.
+  /// The right keys arrived. `mayLift`: whether their sender may lift a lock; see `AuthenticationPolicy`. Ask logind for the state
+  /// of the sessions first, because its signals may come later than the keys. `locksBefore` and `endingsBefore` are the values of
+  /// ``locks`` and ``endings`` when the authentication began, and `session` is its session.
   public mutating func keysArrived(
     mayLift: Bool, locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil, session: UInt64? = nil
   ) -> [SessionEffect] {
@@ -189,8 +189,8 @@ public struct SessionMachine: Sendable {
     return effects
   }
 
-  /// Tier key C arrived, and nothing else: at a login in which nobody gave a password. It opens what is sealed, and changes
-  /// nothing in any other state. The rest is as for ``keysArrived(mayLift:locksBefore:endingsBefore:session:)``.
+  /// Tier key C arrived alone, from a login in which nobody gave a password. It opens a sealed vault, and changes nothing in any
+  /// other state. Otherwise this works like ``keysArrived(mayLift:locksBefore:endingsBefore:session:)``.
   public mutating func sessionKeyArrived(
     locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil, session: UInt64? = nil
   ) -> [SessionEffect] {
@@ -254,7 +254,7 @@ public struct SessionMachine: Sendable {
       screenSavers.remove(peer)
       releaseStaged(&effects)
     case .screenSaverVanished(let peer):
-      // A locker that crashed has let nobody in.
+      // A locker that crashed did not let the person in.
       if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
     case .keysFailed: seal(.keysFailed, &effects)
     case .vaultPutAside:
@@ -299,7 +299,7 @@ public struct SessionMachine: Sendable {
     if wasSealed { effects.append(.firstUnlock) }
   }
 
-  /// From now on locks count again, earlier locks too. Keys behind a lock are erased.
+  /// From now on locks count again, also earlier ones. If one still holds, the keys behind it are erased.
   private mutating func becomeProtected(_ effects: inout [SessionEffect]) {
     guard isPasswordless else { return }
     isPasswordless = false
@@ -388,7 +388,7 @@ public struct SessionMachine: Sendable {
       if wasKnown { noteLock(sessionLockerReason) }
       dropStaged(&effects)
     }
-    // A screen that exists and is unlocked lets staged keys go live. A screen that ended has let nobody in.
+    // A screen that exists and is unlocked makes staged keys live. A screen that ended did not let the person in.
     let lockedEnded = old.values.contains { $0.isBehindLocker && sessions[$0.facts.id] == nil }
     // Another screen cannot let in the person who touched the reader here.
     if lockedHereBefore.contains(where: isLost) { rejectFinger(&effects) }
@@ -407,7 +407,7 @@ public struct SessionMachine: Sendable {
     awaitSession(&effects)
   }
 
-  /// A lock that counts for keys on their way, even if it has ended when they come.
+  /// Notes a lock. It counts for keys on their way, even if it has ended when they come.
   private mutating func lock(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     noteLock(reason)
     lockKeys(reason, &effects)
@@ -426,7 +426,7 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockLiveKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     guard state == .unlocked || state == .locked(.withoutPassword), !isPasswordless else { return }
-    // This counts as a lock even without an A to erase, so not every login lifts it.
+    // This counts as a lock even if no A is there to erase. So some logins do not lift it.
     state = .locked(reason)
     effects.insert(.lock(reason), at: 0)
   }
@@ -463,7 +463,7 @@ public struct SessionMachine: Sendable {
     effects.append(.cancelStagingTimer)
   }
 
-  /// The locker may have gone: then staged keys go live.
+  /// Makes staged keys live, if the locker has gone.
   private mutating func releaseStaged(_ effects: inout [SessionEffect]) {
     guard hasStagedKeys, !lockerUp, !(isStagedByFinger && isLockerHere) else { return }
     hasStagedKeys = false

@@ -43,7 +43,7 @@ final class SessionRound {
   }
 
   private func read(_ path: String) {
-    // A session that ended meanwhile has no properties, and does not count.
+    // A session that has ended meanwhile returns an error and does not count.
     call(path, Bus.properties, "GetAll", arguments: [LogindWatch.session], isVital: false) {
       [weak watch] message throws(BusError) in
       var facts = SessionFacts(id: path, uid: .max, sessionClass: "", type: "", isActive: false, state: "")
@@ -100,7 +100,7 @@ final class SessionRound {
 }
 
 extension SessionFacts {
-  /// Takes over the properties in an `a{sv}` of a session, and leaves the others as they are.
+  /// Takes over the properties in an `a{sv}` of a session. The properties that are not in it stay.
   mutating func take(_ message: Message) throws(BusError) {
     var new = self
     try message.readDictionary("sv") { (entry) throws(BusError) in

@@ -13,10 +13,10 @@ public protocol SessionWatchDelegate: AnyObject {
   func eraseStagedKeys()
   /// End the helpers of authentications that must bring no keys any more, even if there is nothing to erase.
   ///
-  /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
+  /// - Parameter gone: to be called once, at once or later: after the helpers have erased their memory, or after a time limit.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
-  /// A lock or a locker came without a key left to erase. Earlier answers of a person no longer count, and waiting requests end.
-  /// For a lock that erases keys, only the erasing call comes.
+  /// A lock or a locker came when no key was left to erase. Earlier answers of a person no longer count, and waiting requests end.
+  /// For a lock that erases keys, only the call that erases them comes.
   func lockErasedNothing()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
@@ -40,7 +40,7 @@ private final class Arrival {
   /// The authentication that brings them.
   let claim: Claim
   let decide: (inout SessionMachine) -> [SessionEffect]
-  /// This closure holds the keys, so it is dropped as soon as it was called.
+  /// This closure holds the keys, so it is dropped at once after its call.
   var completion: ((KeyOutcome) -> Void)?
   var isPrepared = false
   var hasAnswered: Bool?
@@ -81,9 +81,10 @@ public final class SessionWatch {
 
   /// - Parameters:
   ///   - delegate: not owned.
-  ///   - begun: when this program began, in microseconds since the machine started. It knows of no earlier lock.
-  ///   - stagingTime: how long keys stay set aside for a locker that does not go.
-  ///   - sessionTime: how long keys stay without any session.
+  ///   - begun: the time at which this program began, in microseconds since the machine started. The program does not know earlier
+  ///     locks.
+  ///   - stagingTime: the time for which keys stay set aside while a locker does not go.
+  ///   - sessionTime: the time for which keys stay without any session.
   public init(
     uid: UInt32, loop: EventLoop, delegate: any SessionWatchDelegate, begun: UInt64 = Process.microsecondsSinceBoot,
     systemBus: Bus.Address = .system, stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
@@ -117,8 +118,8 @@ public final class SessionWatch {
     logind.start()
   }
 
-  /// Hears the screen savers on a connection to the session bus, in the place of any connection before, whose screen
-  /// savers cannot be heard any more.
+  /// Follows the screen savers on a connection to the session bus. It replaces any earlier connection, whose screen savers count as
+  /// gone.
   public func hearScreenSavers(on sessionBus: Bus) throws(SystemdError) {
     for peer in machine.activeScreenSavers { handle(.screenSaverVanished(peer: peer)) }
     let savers = ScreenSaverWatch(bus: sessionBus) { [weak self] report in
@@ -156,15 +157,15 @@ public final class SessionWatch {
     return AuthenticationPolicy.decide(hello, from: process, machine: machine, needs: needs)
   }
 
-  /// Begins an authentication that will bring keys. Events count as later than its password by the time at which they were
-  /// heard of. Locks that only logind's answer to this call tells have no time. They are older than a password that was given
-  /// just now. `completion` is called exactly once.
+  /// Begins an authentication that will bring keys. An event is later than its password if the watch heard of it later. A lock that
+  /// is known only from logind's answer to this call has no time. It counts as older than a password that was given just now.
+  /// `completion` is called exactly once.
   ///
   /// - Parameters:
-  ///   - given: when the password was given, in microseconds since the machine started. A moment in the future counts as now, and
-  ///     nil means now.
-  ///   - isOfFinger: whether a finger was given, at a locker that this program knew. So a lock that only logind's answer tells is
-  ///     another lock, and counts as later.
+  ///   - given: the time at which the password was given, in microseconds since the machine started. A moment in the future counts
+  ///     as now, and nil means now.
+  ///   - isOfFinger: whether a finger was given, at a locker that this program knew. A lock that is known only from logind's answer
+  ///     is then another lock, and counts as later.
   public func claim(
     by process: PeerProcess, mayLift: Bool = true, given: UInt64? = nil, isOfFinger: Bool = false,
     completion: @escaping (Claim) -> Void
@@ -193,9 +194,9 @@ public final class SessionWatch {
     lastReport = (machine.locks &- before.locks, machine.endings &- before.endings)
   }
 
-  /// The right keys arrived. Asks logind for the state of the sessions, then decides about the keys. `completion` is called
-  /// exactly once. Before it returns, it must place the keys according to the outcome, and erase the rest. Keys that wait
-  /// meanwhile belong to `completion`, and go with it.
+  /// The right keys arrived. Asks logind for the state of the sessions, and then decides about the keys. `completion` is called
+  /// exactly once. It must place the keys according to the outcome, and erase the rest, before it returns. Until then `completion`
+  /// holds the keys, and they are erased with it.
   ///
   /// - Parameters:
   ///   - claim: of the authentication that brings the keys. A lock since then is later than the keys.
@@ -210,8 +211,9 @@ public final class SessionWatch {
     }
   }
 
-  /// All keys came again, by a finger at the locked screen. The rest is as in ``keysArrived(mayLift:by:after:completion:)``. The
-  /// claim has the time of the touch: keys wait for the locker no longer than others, even if they come late.
+  /// A finger at the locked screen has given all keys again. Otherwise this works like
+  /// ``keysArrived(mayLift:by:after:completion:)``. The claim has the time of the touch, from which the wait for the locker is
+  /// counted.
   public func fingerKeysArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
@@ -224,7 +226,7 @@ public final class SessionWatch {
     }
   }
 
-  /// All keys came again, by a finger that a prompt has asked for. As for ``keysArrived(mayLift:by:after:completion:)``.
+  /// A finger for a prompt has given all keys again. Otherwise this works like ``keysArrived(mayLift:by:after:completion:)``.
   public func promptsFingerKeysArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
@@ -234,7 +236,7 @@ public final class SessionWatch {
     }
   }
 
-  /// Tier key C arrived alone. As for ``keysArrived(mayLift:by:after:completion:)``.
+  /// Tier key C arrived alone. Otherwise this works like ``keysArrived(mayLift:by:after:completion:)``.
   public func sessionKeyArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
@@ -292,15 +294,16 @@ public final class SessionWatch {
   /// There is no vault any more. The keys are erased when this returns.
   public func vaultPutAside() { handle(.vaultPutAside) }
 
-  /// The login has no password, and the vault was opened without a password; or the login has a password again.
+  /// Notes that the login has no password and the vault was opened without one, or that the login has a password again.
   public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }
 
   /// A PAM stack opened a session of the user.
   ///
   /// - Parameter given: when, in microseconds since the machine started.
   public func pamSessionOpened(given: UInt64) {
-    // A helper that was held may report the beginning after another reported the end. Such a session is not counted, as nothing
-    // would report its end again. If another session has ended, these keys may go too early, but never too late.
+    // A delayed helper may report a session's beginning after another helper reported its end. Such a session is not counted,
+    // because nothing would report its end again. If the end belonged to another session, the keys may go too early, but never too
+    // late.
     if latest.pamEnd.map({ $0 < given }) ?? true { handle(.pamSessionOpened) }
     logind?.refresh { _ in }
   }
@@ -361,7 +364,7 @@ public final class SessionWatch {
     }
   }
 
-  /// Without a timer, the time limit is over at once.
+  /// If no timer can be made, the time limit counts as over at once.
   private func timer(_ time: Duration, _ event: SessionEvent) -> EventSource? {
     do {
       return try loop.addTimer(after: time) { [weak self] in self?.handle(event) }

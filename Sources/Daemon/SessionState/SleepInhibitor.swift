@@ -7,7 +7,7 @@ final class SleepInhibitor {
     case none
     case asked(Int)
     case held(Int32)
-    /// Whether the lock was requested. It is not requested again before `release()`.
+    /// logind refused the lock. It is not requested again before `release()`.
     case refused
   }
 
@@ -49,7 +49,7 @@ final class SleepInhibitor {
 
   private func answered(_ request: Int, _ fd: Result<Int32, BusError>) {
     guard case .asked(request) = state else {
-      // The lock was released before logind gave it.
+      // `release()` was called before logind gave the lock.
       if case .success(let fd) = fd { close(fd) }
       return
     }

@@ -5,13 +5,14 @@ struct TrackedSession: Sendable {
   var facts: SessionFacts
   /// The session lost the foreground to a greeter, and did not get it back.
   var isShielded = false
-  /// The session started behind a greeter that still exists. Such a start is a login, not a lock, and ends when the greeter goes.
+  /// The session started behind a greeter that still exists. Such a session is at its login, and not locked, until the greeter
+  /// goes.
   var isStarting = false
-  /// Somebody asked the session to lock. A locker need not be up yet.
+  /// Whether somebody asked the session to lock. A locker may not cover the screen yet.
   var wasAskedToLock = false
 
   var isBehindLocker: Bool { facts.lockedHint || isShielded }
   var isLocked: Bool { isBehindLocker || wasAskedToLock }
-  /// Whether the session's screen is at this machine, where the reader is.
+  /// Whether the session's screen is at this machine, like the fingerprint reader.
   var isHere: Bool { !facts.isRemote && !facts.seat.isEmpty }
 }
