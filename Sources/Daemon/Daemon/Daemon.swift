@@ -233,7 +233,7 @@ package final class Daemon {
     return place
   }
 
-  /// The time as a part of a name: local, for a person.
+  /// The local time, as a part of a file name that a person reads.
   private static var stamp: String {
     var now = time(nil)
     var parts = tm()
@@ -262,11 +262,11 @@ package final class Daemon {
 
 extension Daemon: KeyObserver {
   func keysCame() {
-    // After keys without a password, the keys of a login at the same time may follow, so the hold goes on.
+    // If these keys came without a password, the keys of a login's password may still follow, so the hold continues.
     if !session.lacksPasswordKeys { hold.end() }
     upkeep.goOn()
     upkeep.tellDestroyed()
-    // The session's state may be the same, because a collection's explicit lock is not a part of it.
+    // The session's state may be the same, because a collection's explicit lock is no part of that state.
     stateChanged()
     device.meet()
   }

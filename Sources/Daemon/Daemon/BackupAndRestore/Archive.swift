@@ -8,8 +8,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// A backup or a restore on one connection: first a prompt asks for its passphrase; then the client takes or gives one chunk after
-/// the other. The work ends with the connection, and when the vault is locked.
+/// A backup or a restore on one connection: first a prompt asks for its passphrase, and then the client takes or gives one chunk
+/// after the other. The work ends when the connection ends, or when the vault is locked.
 final class Archive {
   enum Purpose {
     case backup
@@ -93,7 +93,7 @@ final class BackupWork {
   private var writer: BackupWriter
   private var hasBegun = false
 
-  /// How long other clients may wait for one chunk, in milliseconds.
+  /// The time for which other clients may wait for one chunk, in milliseconds.
   static let sliceLimit = 10
 
   init(_ vault: Vault, _ derivation: PassphraseDerivation, key: borrowing Key) throws(VaultError) {
@@ -145,7 +145,7 @@ final class RestoreWork {
     self.loop = loop
   }
 
-  /// Takes a chunk, and answers when all of its records were compared: whether the chunk was the last.
+  /// Takes a chunk. The answer comes after all of its records were compared, and says whether the chunk was the last.
   func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
     guard self.answer == nil else { return answer(.failure(Refusal(.refusal(.chunksOutOfOrder)))) }
     do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {
@@ -186,7 +186,7 @@ final class RestoreWork {
 
   func cancel(_ refusal: Refusal) { finish(.failure(refusal)) }
 
-  /// Writes everything, once, and tells `changed` what.
+  /// Writes everything, once, and reports the changes to `changed`.
   func report(_ changed: (Restore.Changes) -> Void) throws(Refusal) -> ArchiveReport {
     guard reader.isWhole else { throw Refusal(.refusal(.backupIncomplete)) }
     if !isDone {

@@ -141,7 +141,7 @@ final class ArchiveService {
         throw Refusal(.refusal(.passphraseNotGiven))
       }
       restore.give(chunk) { [weak self] result in
-        // A damaged chunk ends the restore, whatever follows.
+        // A damaged chunk ends the restore.
         if case .failure(let refusal) = result { self?.archive?.cancel(refusal.reason) }
         answer(result)
       }
@@ -156,7 +156,7 @@ final class ArchiveService {
       return ArchivePage(of: report, after: line)
     case .restore(let restore):
       let report = try restore.report { presence.service?.restored($0) }
-      // Writing may take long on a slow disk. A client that waited for it was not silent.
+      // On a slow disk the write may take long. The client waited for it, so its time limit begins again.
       archive?.limit?.rearm(after: Archive.silenceLimit)
       return ArchivePage(of: report, after: line)
     }

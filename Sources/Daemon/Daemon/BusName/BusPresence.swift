@@ -16,7 +16,7 @@ protocol BusPresenceDelegate: SecretServiceDelegate {
   func nameAnswered()
 }
 
-/// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost. The
+/// The daemon's place on the session bus: it connects, requests its names, and tries again after the bus or a name was lost. The
 /// vault works with or without it.
 final class BusPresence {
   private let loop: EventLoop
@@ -31,8 +31,8 @@ final class BusPresence {
   private var object: VaultObject?
   private let secretsName: BusName
   private let secretsPlace: NamePlace
-  /// This name is ours in any state of the vault, even beside another provider of secrets: the portals' frontend looks for the name
-  /// when it starts.
+  /// The daemon takes this name in any state of the vault, even beside another provider of secrets: the portals' frontend looks for
+  /// the name when it starts.
   private let portalName = BusName(
     SecretService.portalBusName, consequence: "sandboxed applications get their secrets there")
   private var retry: EventSource?
@@ -41,7 +41,7 @@ final class BusPresence {
   private var hasConnected = false
   /// Whether reading from the bus is paused.
   private var isPaused = false
-  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds the daemon, and reading goes on.
+  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds the daemon, so reading is not paused.
   private var isNameAnswered = false
   /// The owner of the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
@@ -84,7 +84,7 @@ final class BusPresence {
   }
 
   private func lost() {
-    // Without a service manager the bus is all that ties the daemon to its session.
+    // Without a service manager, only the bus shows that the daemon's session still exists.
     if hasConnected && endsWithBus { return loop.exit() }
     secretsName.forget()
     portalName.forget()
@@ -97,7 +97,7 @@ final class BusPresence {
   }
 
   private func answered(_ isOurs: Bool) {
-    // Even if another program has the name, the bus exists, and the daemon ends with it.
+    // From now on the daemon ends with the bus, even if another program has the name.
     hasConnected = true
     retryDelay = .milliseconds(250)
     isNameAnswered = true

@@ -4,17 +4,16 @@ import LatchkeySystemd
 
 /// The place right behind the daemon in the queue for a bus name, kept for the next daemon.
 ///
-/// A program that waits for the name, as gnome-keyring does, would get it the moment that the daemon ends. While such a program
-/// waits, a second connection of the daemon waits in front of it, and the service manager keeps that connection's descriptor. So a
-/// crash or a restart leaves the name to this connection, and the next daemon takes it from there. Calls that come in between get
-/// an error.
+/// A program that waits for the name, as gnome-keyring does, would get it as soon as the daemon ends. While such a program waits, a
+/// second connection of the daemon waits in front of it, and the service manager keeps that connection's descriptor. So a crash or
+/// a restart leaves the name to this connection, and the next daemon takes it from there. Calls that come in between get an error.
 ///
 /// If no other program waits, there is no such connection, so that the bus keeps calls for the next daemon.
 final class NamePlace {
   private let name: String
   private let loop: EventLoop
   private let address: Bus.Address
-  /// Connections that former daemons left with the service manager.
+  /// The connections that former daemons left with the service manager.
   private var former: [ServiceManager.ListenDescriptor]
   private weak var bus: Bus?
   private var watch: BusSlot?
@@ -24,14 +23,14 @@ final class NamePlace {
   private(set) var isKept = false
   /// Whether another program waits for the name.
   private(set) var othersWait = false
-  /// Whether a new connection was made because the old connection was not next in the queue. False again as soon as the new
+  /// Whether a new connection was made because the old connection was not next in the queue. It is false again as soon as the new
   /// connection is next.
   private var hasMoved = false
 
   /// The prefix of the descriptors' names.
   private static let prefix = "name-place-"
   private static let keptName = "\(prefix)\(getpid())"
-  /// How long to wait after a program has taken another name, because it may request this name a moment later.
+  /// The wait after a program has taken another name, because it may request this name a moment later.
   private static let pause = Duration.seconds(1)
 
   /// - Parameter passed: the descriptors that the service manager passed to this program.
@@ -73,7 +72,7 @@ final class NamePlace {
     }
   }
 
-  /// Queues the second connection in front of all others.
+  /// Puts the second connection into the queue, in front of all others.
   private func look() {
     guard let bus else { return }
     try? bus.queuedOwners(of: name) { [weak self] result in

@@ -2,11 +2,12 @@ import LatchkeyControl
 import LatchkeySessionState
 import LatchkeySystemd
 
-/// Gives way to the installed daemon, because the present daemon was started before an upgrade and understands no helper any more.
+/// Ends the present daemon for the newly installed one. The present daemon was started before an upgrade, and no longer understands
+/// the helpers.
 ///
-/// While tier key A is in memory, or is staged, this daemon goes on, because its end would lock the vault. Without such a key it
-/// ends for a helper that has opened the keybag. The service manager starts the installed daemon at the helper's next connection,
-/// and the same password unlocks everything there. A helper with a wrong password ends no daemon.
+/// While tier key A is in memory, or is staged, this daemon continues, because its end would lock the vault. Without such a key it
+/// ends, if a helper has opened the keybag. The service manager starts the installed daemon at the helper's next connection, and
+/// the same password unlocks everything there. A helper with a wrong password ends no daemon.
 final class Replacement {
   private let session: SessionReference
   private let opening: VaultOpening
@@ -31,7 +32,7 @@ final class Replacement {
     case .giveWay: giveWay(to: peer)
     case .prompt:
       peer.declineOtherVersion()
-      // Prompts wait while a locker is up. Unless this daemon ends, nobody could answer a prompt.
+      // Prompts wait while a locker is up. If this daemon does not end, nobody can answer a prompt.
       if mayEnd, !session.machine.hasUnlockedKeys { giveWay() } else { tell() }
     case .other:
       peer.declineOtherVersion()
@@ -41,7 +42,7 @@ final class Replacement {
 
   private var mayEnd: Bool { isStartedAgain && !hasEnded }
 
-  /// Notes that a helper is about to work on a password. Sleep, a lock and the end of its session end that helper like any other.
+  /// Notes that a helper is about to work on a password. Sleep, a lock and the end of the session end this helper like any other.
   private func announce(_ peer: ControlPeer) {
     tell()
     check(peer) { [weak self, weak peer] claim in

@@ -43,7 +43,7 @@ final class AccessLogService {
     if let event = event(question, .used, caller) { note(event) }
   }
 
-  /// Adds an entry. Nobody waits until it is written.
+  /// Adds an entry. It is written later, and nobody waits for that.
   private func note(_ event: AccessEvent) {
     vault.accessLog.add(event)
     upkeep.goOn()

@@ -45,11 +45,11 @@ final class ControlPeer: PromptConnection {
   var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false
-  /// Called when the connection has left. Empty unless somebody waits for the end.
+  /// The functions to call when the connection has left.
   private var leaving: [() -> Void] = []
   /// Whether the connection was asked to leave, and has not left yet.
   var isLeaving: Bool { !leaving.isEmpty }
-  /// Called when the connection has ended by itself.
+  /// The functions to call when the connection has ended by itself.
   private var awaiting: [() -> Void] = []
   private var awaitingLimit: EventSource?
   /// Whether the connection belongs to a prompt on the screen. Such a connection may be silent for as long as the person is.
@@ -59,11 +59,11 @@ final class ControlPeer: PromptConnection {
   /// The process that connected.
   var credentials: LocalSocket.Peer { connection.peer }
 
-  /// How long a peer may be silent.
+  /// The time for which a peer may be silent.
   private static let silenceLimit = Duration.seconds(10)
-  /// How long a helper that works on a password may be silent. The helper ends by itself a little sooner.
+  /// The time for which a helper may be silent while it works on a password. The helper ends by itself a little sooner.
   private static let derivingLimit = Duration.seconds(300)
-  /// After so many wrong keys the connection ends.
+  /// The number of wrong keys after which the connection ends.
   private static let wrongKeyLimit = 3
 
   init?(
@@ -111,7 +111,7 @@ final class ControlPeer: PromptConnection {
 
   /// Waits for the end of a helper that has delivered its keys and erases its memory.
   ///
-  /// - Parameter gone: called once, now or soon: when the helper has ended, or takes too long.
+  /// - Parameter gone: called once, now or later: after the helper has ended, or after a time limit.
   func awaitEnd(_ gone: @escaping () -> Void) {
     awaiting.append(gone)
     if awaitingLimit == nil {
@@ -127,7 +127,7 @@ final class ControlPeer: PromptConnection {
     for gone in told { gone() }
   }
 
-  /// How long a prompt may take to leave the screen, or a helper to erase its memory. The unit's TimeoutStopSec= and logind's
+  /// The time in which a prompt must leave the screen, or a helper must erase its memory. The unit's TimeoutStopSec= and logind's
   /// InhibitDelayMaxSec= are longer.
   private static let leaveLimit = Duration.seconds(3)
 
@@ -145,7 +145,7 @@ final class ControlPeer: PromptConnection {
     if limit == nil || source == nil { leave() }
   }
 
-  /// The connection has left, or takes too long.
+  /// Drops a connection that has left, or that did not leave in time.
   private func leave() {
     (source, limit) = (nil, nil)
     isDeriving = false
@@ -159,7 +159,7 @@ final class ControlPeer: PromptConnection {
 
   private func receive() {
     guard !isOver else {
-      // Packets of a leaving connection do not count.
+      // A connection that was asked to leave may still send packets, but they do not count.
       if case .ended = connection.receive() { leave() }
       return
     }

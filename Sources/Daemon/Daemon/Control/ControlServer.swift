@@ -14,8 +14,8 @@ protocol ControlServerDelegate: AnyObject {
   func met(_ message: OtherVersionMessage, from peer: ControlPeer)
 }
 
-/// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own. No peer
-/// can keep the others from being served.
+/// The control socket: it takes connections of the user and of root, and gives each connection its own place and time limit. So no
+/// peer can delay the service for others.
 final class ControlServer {
   private let listener: LocalSocket
   private let loop: EventLoop
@@ -27,7 +27,7 @@ final class ControlServer {
 
   /// Further connections wait in the kernel, until a connection ends.
   private static let connectionLimit = 32
-  /// How many helpers may be at work for this daemon: each takes Argon2id's memory, for minutes on a slow machine.
+  /// The most helpers that may be at work for this daemon. Each takes Argon2id's memory, for minutes on a slow machine.
   private static let helperLimit = 3
 
   /// - Parameter delegate: must live as long.
@@ -54,9 +54,10 @@ final class ControlServer {
     source?.pause()
   }
 
-  /// Has helpers that work on a password end. They erase their memory. Helpers that have handed over their keys end by themselves.
+  /// Asks the helpers that work on a password to end. They erase their memory. Helpers that have handed over their keys end by
+  /// themselves.
   ///
-  /// - Parameter gone: called once, now or soon: when all helpers have ended, or take too long.
+  /// - Parameter gone: called once, now or later: after all helpers have ended, or after a time limit.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
     var left = 1
     let hasLeft = {
@@ -71,8 +72,9 @@ final class ControlServer {
     hasLeft()
   }
 
-  /// Notes that a helper begins to work, and ends others. The helper that the same login began before is not needed any more,
-  /// unless it alone may lift a lock. If there are still too many, the oldest end, because their passwords were perhaps wrong.
+  /// Notes that a helper begins to work, and ends others. An earlier helper of the same login is not needed any more, unless only
+  /// its keys may lift a lock. If there are still too many helpers, the oldest ones end, because their passwords were perhaps
+  /// wrong.
   private func makeRoom(for newest: ControlPeer) {
     var others = peers.values.filter { $0 !== newest && $0.isDeriving && !$0.isLeaving }.sorted { $0.begun < $1.begun }
     while let index = others.firstIndex(where: { newest.follows($0) && (newest.mayLift || !$0.mayLift) }) {

@@ -2,12 +2,12 @@ import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySessionState
 
-/// The handler of each message of the control socket. The part that serves a message adds its row. An answer may come later,
-/// but it must come: the peer's next packet waits for it.
+/// The handler of each message of the control socket. The part of the daemon that serves a message adds its row. An answer may come
+/// later, but it must come, because the peer's next packet waits for it.
 struct ControlTable {
   /// The handler of one message.
   struct Row {
-    /// Whether a helper that sends this message goes on with its work on a password.
+    /// Whether a helper that sends this message is still working on a password.
     let keepsDeriving: Bool
     let serve: (consuming ArrivedPacket, ControlPeer) -> Void
   }

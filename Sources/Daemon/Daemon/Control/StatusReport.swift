@@ -53,7 +53,7 @@ final class StatusReport {
     status.state = session.state
     status.firstUnlocked = status.state != .sealed
     switch machine.state {
-    // An unusable keybag gives no keys, so no failure of keys reaches the machine.
+    // With an unusable keybag no keys arrive, so the machine hears of no failure.
     case .sealed:
       status.lockReasons = [.session((vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).reason)]
     case .locked(let reason): status.lockReasons = [.session(reason.reason)]
@@ -66,7 +66,7 @@ final class StatusReport {
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
     status.problems += vault.keybagHealing.map { [$0.reason] } ?? []
     status.problems += vault.healing.done.map { [$0.reason] } ?? []
-    // Most reasons are among the problems of the files already. A full disk is not among them.
+    // Most reasons are already in the list of the files' problems. A full disk is not.
     if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.reason,
       !status.problems.contains(failure)
     {

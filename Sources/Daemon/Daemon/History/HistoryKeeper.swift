@@ -36,7 +36,7 @@ final class HistoryKeeper {
     tell(problem)
   }
 
-  /// Whether ``work()`` has anything to do, by the settings as they are now.
+  /// Whether ``work()`` has anything to do, according to the present settings.
   var hasWork: Bool {
     readSettings()
     return vault.hasHistoryWork
@@ -46,7 +46,7 @@ final class HistoryKeeper {
   ///
   /// - Returns: whether there is more.
   func work() -> Bool {
-    // Goes on with begun work. New work waits until the vault is quiet.
+    // Continues work that was begun. New work waits until the vault is quiet.
     let hasMore = vault.hasHistoryWork && vault.keepHistory()
     tell(vault.history.problem.map { .because(.vault(.noGenerationMade), $0) })
     worked?(hasMore)

@@ -7,8 +7,9 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The commands of generations over the control socket: list, make, compare, restore, search and forget. There is one
-/// comparison, restore, search or forgetting at a time, which works for a moment at each request. It ends with its connection, and when the vault is locked.
+/// The commands of generations over the control socket: list, make, compare, restore, search and forget. Only one comparison,
+/// restore, search or forgetting runs at a time, and each request makes it work for a moment. It ends when its connection ends, or
+/// when the vault is locked.
 final class HistoryService {
   private enum Work {
     case comparison(HistoryComparison, of: UInt32)
@@ -19,7 +20,7 @@ final class HistoryService {
     case failed(Reason)
   }
 
-  /// How long one answer to a list may take, in milliseconds, because each generation must be opened.
+  /// The time limit of one answer to a list, in milliseconds. Each generation in it must be opened.
   private static let listTime = 10
 
   private let vault: Vault
@@ -66,8 +67,8 @@ final class HistoryService {
     table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
       // The typing person may be another than the person at the screen.
       guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
-      // A vault without a password is opened once more for deleted collections. If that fails and erases the keys, the next try
-      // follows as after a failed login.
+      // A vault without a password is opened once more for deleted collections. If that fails, the keys are erased, and the next
+      // try follows as after a failed login.
       defer { if session.machine.isPasswordless, !vault.isUnlocked { observer.keysDidNotOpen() } }
       return try begin(on: peer) { () throws(VaultError) in
         .restore(

@@ -1,8 +1,8 @@
 import LatchkeyGettext
 import LatchkeySystemd
 
-/// One message to the person, by the desktop's notifications. The message is shown as soon as a program shows notifications, which
-/// may be long after a login.
+/// One message to the person, as a notification of the desktop. The message is shown as soon as a program shows notifications,
+/// which may be long after a login.
 final class DesktopNotification {
   /// The text for the person.
   struct Message: Equatable {
@@ -122,7 +122,7 @@ final class DesktopNotification {
       guard let self else { return }
       isUnderWay = false
       guard isWaiting else { return }
-      // The answer counts for the message that was sent, and another message may wait by now.
+      // The answer is about the message that was sent, but another message may wait by now.
       let isAnother = self.message?() != message
       if case .success(let answer) = reply, !isAnother {
         onScreen = (try? answer.readUInt32()).map { (answer.sender, $0, message.page, nil) }

@@ -12,7 +12,7 @@ final class FirstNotice {
   /// Whether this program has nothing more to tell.
   private var isDone = false
 
-  /// How long after the vault's creation the notification is news, in seconds.
+  /// The time after the vault's creation in which the notification is news, in seconds.
   private static let newsTime: UInt64 = 30 * 24 * 3600
   private static let folder = [".local", "state", "latchkey"]
   /// The file that records that the notification was shown.
@@ -49,8 +49,8 @@ final class FirstNotice {
   /// Holds the notification back, perhaps until later.
   func hold() { notification.withdraw() }
 
-  /// Whether the person has seen the notification. True also if that is unknown, because no notice is better than a notice at each
-  /// login.
+  /// Whether the person has seen the notification. It is true also if nobody knows, because no notice is better than a notice at
+  /// each login.
   private var wasTold: Bool {
     [Self.marker, Self.switchRecord].contains { name in
       var status = stat()

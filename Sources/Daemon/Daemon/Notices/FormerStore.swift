@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// Another program that left secrets in the home folder, as far as names of files tell. No file is opened.
+/// Another program that left secrets in the home folder. Only the names of its files are checked, and no file is opened.
 enum FormerStore: String, CaseIterable {
   case gnomeKeyring = "gnome-keyring"
   case kwallet

@@ -6,8 +6,8 @@ import LatchkeyVault
 
 /// Tells the person once, by the desktop's notifications, that a file of the vault was damaged or missing and was made again.
 ///
-/// The names of the damaged files are kept as a record. So no later login says it again, and a file that was healed while no
-/// daemon ran is still reported.
+/// The names of the damaged files are kept as a record. So no later login reports a file again, and a healing from a time without a
+/// daemon is still reported.
 final class HealingNotice {
   private let notification = DesktopNotification()
   private let vault: Vault

@@ -2,8 +2,8 @@ import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySystemd
 
-/// Tells the person, by the desktop's notifications, that something else unlocks the vault than before. Somebody else who knows the
-/// password could have added it.
+/// Tells the person, by a notification of the desktop, that the vault has a new protector. Somebody else who knows the password
+/// could have added it.
 final class ProtectorNotice {
   private let notification = DesktopNotification()
   private var news: [Protector.Kind] = []
@@ -11,7 +11,7 @@ final class ProtectorNotice {
   /// Shows the notification on this connection from now on.
   func use(_ bus: Bus) { notification.use(bus) }
 
-  /// Notes which protectors came and went. Both are in the log. A protector that went is no danger, and needs no notification.
+  /// Notes which protectors were added and removed, and logs both. A removed protector is no danger, and needs no notification.
   func note(added: [Protector], removed: [Protector]) {
     for one in removed { Journal.log(.notice, "the protector \(one.kind.name) was removed from the vault") }
     for one in added { Journal.log(.notice, "the protector \(one.kind.name) was added to the vault") }

@@ -19,7 +19,7 @@ final class VaultPrompts: PromptQueueDelegate {
   private let loop: EventLoop
   private let launcher: PromptLauncher
   private unowned let observer: any KeyObserver
-  /// The times at which passphrases were given from which helpers derive keys now, by prompt.
+  /// For each prompt from whose passphrase a helper now derives keys, the time at which the passphrase was given.
   private var given: [UInt64: UInt64] = [:]
   private(set) lazy var queue = PromptQueue(loop: loop, delegate: self)
   private(set) lazy var archives = ArchiveService(
@@ -178,7 +178,7 @@ final class VaultPrompts: PromptQueueDelegate {
     else {
       return nil
     }
-    // Without a passphrase, the results of the conditions' stacks are all there is.
+    // An item without a passphrase needs only the results of the PAM stacks for its conditions.
     return answer as? AccessGrant ?? (try? vault.reader.grant(item: id))
   }
 
@@ -275,9 +275,9 @@ final class VaultPrompts: PromptQueueDelegate {
     try Refusal.vault { () throws(VaultError) in try vault.collections.removePassphrase(of: id) }
   }
 
-  /// Deletes a collection whose passphrase is forgotten, because nothing else could. Any other collection, or a collection that
-  /// holds an item with an explicit lock, is deleted in the same way as by clients of the bus. Clients of the bus cannot delete a
-  /// locked collection, so that no program loses secrets that it cannot read.
+  /// Deletes a collection whose passphrase is forgotten, because no other way can. Any other collection, or a collection that holds
+  /// an item with an explicit lock, is deleted in the same way as by clients of the bus. Clients of the bus cannot delete a locked
+  /// collection, so that no program loses secrets that it cannot read.
   private func delete(collection name: String) throws(Refusal) {
     // Another person may be typing than the one at the screen. Without a password, the vault is unlocked behind a locker too.
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
@@ -330,8 +330,7 @@ extension PromptQueue {
   }
 }
 
-/// A passphrase that waits until its prompt is through. It is a class because a value that is not copyable cannot be an
-/// answer.
+/// A passphrase that waits until its prompt has ended. It is a class because a value that is not copyable cannot be an answer.
 private final class ChosenPassphrase {
   private var passphrase: NewItemPassphrase?
   init(_ passphrase: consuming NewItemPassphrase) { self.passphrase = consume passphrase }

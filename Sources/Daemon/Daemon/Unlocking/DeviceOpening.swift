@@ -31,14 +31,14 @@ final class DeviceOpening {
 
   private static let shortestMeetingDelay = Duration.milliseconds(200)
   private static let longestSecretDelay = Duration.seconds(1)
-  /// How long the first login of an account waits for a secret while the service does not answer, in milliseconds: less than the
-  /// helper waits for this program, so that the helper hears the reason. The first login has no other try. Other helpers have
-  /// further tries, and must not wait: the removal of a password, for example, goes on to destroy items.
+  /// The time for which the first login of an account waits for the service, in milliseconds. It is less than the helper's own
+  /// limit, so that the helper hears the reason. The first login has only this try. Other helpers have more tries and must not
+  /// wait: after the removal of a password, for example, items must be destroyed.
   private static let creationTime = 20_000
-  /// How long the destruction of items is tried while other work comes first, in milliseconds. A person who removes the password
-  /// waits for it.
+  /// The time for which the destruction of items is tried again while other work comes first, in milliseconds. A person who removes
+  /// the password waits for it.
   private static let destructionTime = 2000
-  /// How many helpers may wait at a time.
+  /// The most helpers that may wait at a time.
   private static let waitLimit = 3
 
   init(
@@ -99,7 +99,7 @@ final class DeviceOpening {
     }
   }
 
-  /// Waits for a device key service that was not quick enough, then does the work that needs it.
+  /// Asks a device key service again that was not quick enough, and then does the work that needs it.
   func meet() {
     guard vault.waitsForDevice else { return }
     service.ask { [weak self] in
@@ -129,7 +129,7 @@ final class DeviceOpening {
       observer.keysCame()
     } catch {
       Journal.log(.error, "a collection cannot be unlocked: \(error.explanation)")
-      // The failure has erased the keys. Clients hear of the next unlock when it comes.
+      // The failure has erased the keys. Clients will hear of the next unlock.
       if !vault.isUnlocked { observer.keysDidNotOpen() }
     }
   }

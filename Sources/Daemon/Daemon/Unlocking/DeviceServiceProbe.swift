@@ -15,7 +15,7 @@ final class DeviceServiceProbe {
   private var deadline: EventSource?
   private var retry: EventSource?
 
-  /// How long the service may take: a login waits behind it. A service that did not answer before gets less time.
+  /// The time in which the service must answer, because a login waits for it. A service that did not answer before gets less time.
   private static let time = (first: Duration.seconds(1), again: Duration.milliseconds(250))
   /// The time until the next try if the service has too many connections.
   private static let retryTime = Duration.milliseconds(20)
@@ -38,7 +38,7 @@ final class DeviceServiceProbe {
   /// Calls `then` when the service has answered or will not answer, or at once if it is not installed.
   func ask(_ then: @escaping () -> Void) {
     guard access(path, F_OK) == 0 else {
-      // The service may have been removed while it hung, so nobody waits for it any more.
+      // Perhaps somebody has removed the service because it hung, so nobody waits for it any more.
       limit.isSilent = false
       return then()
     }

@@ -1,4 +1,4 @@
-/// Hears what became of keys that came to the vault.
+/// Hears the outcome of keys that came to the vault.
 protocol KeyObserver: AnyObject {
   /// The vault took keys over.
   func keysCame()

@@ -5,11 +5,11 @@ import LatchkeySystemd
 /// program of its session must not hear that the vault is locked.
 ///
 /// Nothing is read from the session bus meanwhile, so all messages keep their order: a question that came before a screen saver's
-/// word is answered before the daemon hears that word. A hold keeps no key in memory longer. A hold begins only while the keys that
-/// a lock erases are not in memory. logind's words come by another connection.
+/// message is answered before the daemon reads that message. A hold keeps no key in memory longer, because it begins only while the
+/// keys that a lock erases are not in memory. The messages of logind come by another connection.
 ///
-/// Any process of the user can say that it is a helper, and so cause a hold. A hold has its limit, and requests that came during a
-/// hold are answered before the next one begins.
+/// Any process of the user can say that it is a helper, and so cause a hold. So a hold has a time limit, and requests that came
+/// during a hold are answered before the next one begins.
 final class LoginHold {
   private let loop: EventLoop
   private let presence: BusPresence
@@ -21,9 +21,9 @@ final class LoginHold {
   /// The processes that took too long. No request waits for them any more.
   private var late: Set<Int32> = []
 
-  /// How long programs on the bus are held. Programs give up after 25 s. The bus, too, gives up then if it started this program.
+  /// The time limit for calls from the bus. Programs give up after 25 s, and so does the bus if it started this program.
   private static let limit = Duration.seconds(10)
-  /// How long requests on the control socket are held. `latchkey status` gives up after 5 s.
+  /// The time limit for requests on the control socket. `latchkey status` gives up after 5 s.
   private static let askerLimit = Duration.seconds(4)
 
   init(loop: EventLoop, presence: BusPresence) { (self.loop, self.presence) = (loop, presence) }
@@ -41,7 +41,7 @@ final class LoginHold {
     presence.pause()
   }
 
-  /// Runs `action` when no keys of a login are on their way, or they take too long. A helper does not wait for itself.
+  /// Runs `action` when no keys of a login are on their way any more, or after the time limit. A helper does not wait for itself.
   func whenOver(for process: pid_t, _ action: @escaping () -> Void) {
     if limit == nil || askerLimit == nil || helpers.values.contains(process) { action() } else { askers.append(action) }
   }

@@ -12,12 +12,12 @@ final class LoginPassword {
   private let device: DeviceOpening
   private unowned let observer: any KeyObserver
   let notice = FormerPasswordNotice()
-  /// Whether the last login showed that the password was changed without Latchkey. A PAM stack that goes on after a mistyped
-  /// password shows this too, until somebody types the right password.
+  /// Whether the last login showed that the password was changed without Latchkey. A PAM stack that continues after a mistyped
+  /// password looks the same, until somebody types the right password.
   private(set) var needsFormer = false
-  /// How long the last unlock took to check the password, in milliseconds; nil if the machine is fast enough for its cost.
+  /// The time that the last unlock took to check the password, in milliseconds; nil if the machine is fast enough for its cost.
   private var time: UInt32?
-  /// Whether the sender of the last keys left Argon2id's memory as it was. latchkey-derive replaces two functions of libc for
+  /// Whether the sender of the last keys did not erase Argon2id's memory. latchkey-derive replaces two functions of libc for
   /// libsodium. If another libsodium does not call these functions, only the erasing fails, and this value shows it.
   private var leavesMemory = false
 
@@ -47,27 +47,27 @@ final class LoginPassword {
     observer.stateChanged()
   }
 
-  /// Notes whether the sender of keys has erased its memory. The last sender counts.
+  /// Notes whether the sender of keys has erased its memory. Only the last sender counts.
   func noteMemory(of delivery: borrowing TierDelivery) {
     if delivery.leftMemory, !leavesMemory { Journal.log(.error, Reason.keybag(.memoryLeft).text) }
     leavesMemory = delivery.leftMemory
   }
 
-  /// Tells the person at the screen that the former password is needed. Behind a locker the password may be mistyped, if the stack
-  /// has the module in front of the module that refuses. Then the right password follows before the locker goes.
+  /// Tells the person at the screen that the former password is needed. Behind a locker the password may simply be mistyped, if the
+  /// PAM stack has Latchkey's module before the module that refuses it. Then the right password follows before the locker goes.
   func tell() {
     if needsFormer && !session.machine.lockerUp { notice.want(isOpen: session.state == .unlocked) }
   }
 
-  /// Forgets the problems: a password or the code has unlocked the vault, or the login has no password any more. The program
-  /// that brings the keys reports the cost anew.
+  /// Forgets the problems: a password or the code has unlocked the vault, or the login has no password any more. The program that
+  /// brings the keys reports the cost again.
   func forget() {
     needsFormer = false
     notice.forget()
     time = nil
   }
 
-  /// Forgets the cost of the former password, because a change of keys measures it anew.
+  /// Forgets the cost of the former password, because a change of keys measures it again.
   func rotated() { time = nil }
 
   /// The problems, for `latchkey status`.

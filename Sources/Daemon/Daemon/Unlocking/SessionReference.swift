@@ -2,14 +2,14 @@ import Glibc
 import LatchkeyControl
 import LatchkeySessionState
 
-/// The session's state, as far as the daemon knows the state already.
+/// The session's state; the state of a sealed vault until the session is watched.
 final class SessionReference {
   var watch: SessionWatch?
   private let unknown = SessionMachine(uid: getuid())
 
   var machine: SessionMachine { watch?.machine ?? unknown }
 
-  /// Whether no key that needs a password is in memory, without a lock of the session.
+  /// Whether the keys of a password are missing for another reason than a lock of the session.
   var lacksPasswordKeys: Bool { state == .sealed || machine.isOpenedWithoutPassword }
 
   var state: Status.State {

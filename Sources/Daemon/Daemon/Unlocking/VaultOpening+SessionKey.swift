@@ -46,7 +46,7 @@ extension VaultOpening {
     }
   }
 
-  /// Nobody is asked at such a login, so only the journal shows it.
+  /// At such a login no person can be told, so only the journal shows the refusal.
   private func refusal(_ outcome: UnlockOutcome, of service: String) -> UnlockOutcome {
     switch outcome {
     case .refused(let reason):

@@ -17,7 +17,8 @@ private final class ArrivedKeys {
   let liftsLocks: Bool
   /// The collections whose explicit locks end; nil for all.
   let lockedExplicitly: Set<Int64>?
-  /// When the keys' password was given. The keys may wait, and a collection or item that is locked meanwhile stays locked.
+  /// The time at which the keys' password was given. The keys may wait, and a collection or item that is locked meanwhile stays
+  /// locked.
   let given: UInt64
   /// Whether a finger brought the keys back, and no password.
   let isOfFinger: Bool
@@ -54,7 +55,7 @@ final class VaultOpening {
   private var touched: ArrivedKeys?
   /// The prompt that waits for a finger.
   private var touchingPrompt: UInt64?
-  /// Why the last keys did not open the vault; nil once keys have opened it.
+  /// The reason why the last keys did not open the vault; nil once keys have opened it.
   private(set) var failure: VaultError?
   /// Whether the program was told to end. An ending daemon takes no key.
   private(set) var isEnding = false
@@ -117,7 +118,7 @@ final class VaultOpening {
     }
   }
 
-  /// Takes no key from now on.
+  /// Refuses all keys from now on.
   func stop() {
     isEnding = true
     eraseStagedKeys()
@@ -277,7 +278,7 @@ final class VaultOpening {
     }
   }
 
-  /// Keys that a finger opened again; nil if they are not those of the vault's files. Then the hold ends.
+  /// Keys that a finger opened again; nil if they do not belong to the vault's files. Then the hold ends.
   private func checked(_ opened: consuming CoveredTiers.Opened) -> TierDelivery? {
     device.refresh()
     finger.follow()
@@ -302,7 +303,7 @@ final class VaultOpening {
     return nil
   }
 
-  /// Takes the keys of a touch, unless a lock has erased them or those of a later touch are there.
+  /// Takes the keys of a touch, unless a lock has erased them, or a later touch has brought other keys.
   private func takesTouched(_ keys: ArrivedKeys) -> Bool {
     guard touched === keys else { return false }
     touched = nil
@@ -340,14 +341,14 @@ final class VaultOpening {
     answer(.failure(Refusal(reason)))
   }
 
-  /// Gives the reader up if its prompt is gone, or the vault waits for no finger any more.
+  /// Gives up the reader if its prompt has ended, or if the vault waits for no finger any more.
   func followTouch() {
     guard let prompt = touchingPrompt, queue.question(ofPrompt: prompt) == nil || !session.machine.mayUnlockByFinger
     else { return }
     finger.leave()
   }
 
-  /// Gives the reader up at a lock, also if the vault was locked before: a finger is now for a locker.
+  /// Gives up the reader at a lock, even if the vault was locked before, because a finger now belongs to the locker.
   func leaveTouch() {
     if touchingPrompt != nil { finger.leave() }
   }

@@ -4,8 +4,8 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Does idle work, and reports it to the journal and to clients: verifies the whole database, wraps items that were stored while
-/// locked, wraps all keys anew after a rotation, and makes generations.
+/// Works while the vault is idle, and reports to the journal and to clients. It verifies the whole database, wraps items that were
+/// stored while locked, wraps all keys again after a rotation, and makes generations.
 final class VaultUpkeep {
   private let vault: Vault
   private let presence: BusPresence
@@ -17,7 +17,7 @@ final class VaultUpkeep {
   /// Whether the end of the last verification was reported.
   private var isVerificationTold = false
 
-  /// How long the vault must be quiet before its log is emptied.
+  /// The time for which the vault must be quiet before its log is emptied.
   static let settleTime = Duration.seconds(20)
 
   init(_ vault: Vault, presence: BusPresence, history: HistoryKeeper) {
@@ -36,7 +36,7 @@ final class VaultUpkeep {
       vault.accessLog.write()
       vault.settle()
       settled()
-      // Goes on with the work that a full disk stopped.
+      // Continues the work that a full disk stopped.
       if vault.rotation.isUnderWay || history.hasWork { goOn() }
     }
   }
@@ -58,7 +58,8 @@ final class VaultUpkeep {
     if !isVerificationTold {
       isVerificationTold = true
       tellProblems()
-      // Work that an unlock has left over, such as a moved device key, is done at once. The next turn is twenty seconds away.
+      // The work that an unlock left for later, such as the move of a device key, is done at once. The next turn is twenty seconds
+      // away.
       vault.settle()
     }
     do throws(VaultError) {
@@ -75,7 +76,7 @@ final class VaultUpkeep {
     }
   }
 
-  /// Tells clients and the journal of items that are gone.
+  /// Tells clients and the journal which items were destroyed.
   @discardableResult
   func tellDestroyed() -> Int {
     let destroyed = vault.passcode.takeDestroyed()
