@@ -2,8 +2,8 @@ import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The errors of the Secret Service (specification 0.2, "Errors"), and the few that it has no name for. An error has the code of its
-/// reason behind the message, for clients that know it.
+/// The errors of the Secret Service (specification 0.2, "Errors"), and a few errors for which it has no name. Behind the message,
+/// an error has the code of its reason, for clients that know such codes.
 extension BusError {
   init(name: String, _ reason: Reason) {
     self.init(name: name, message: reason.text, detail: reason.encoded(limit: 8192))

@@ -3,8 +3,8 @@ import LatchkeyVault
 /// The object paths of the Secret Service (specification 0.2, "Object Paths"), read and written.
 ///
 /// An item's number is never used again, so its path means the same item for ever: across lock, restart and password change. A
-/// collection has two paths that lead to it: one with its number for ever, and one with the name from its label
-/// (``CollectionName``) for as long as it exists. Answers and signals use the path with the name, if labels can be opened.
+/// collection has two paths. The path with its number is valid for ever, and the path with the name from its label
+/// (``CollectionName``) as long as the collection exists. Answers and signals use the path with the name, if labels can be opened.
 /// Objects that end with the program (sessions, prompts, items of the session collection) have numbers that start at random.
 enum ObjectPath: Equatable {
   static let root = "/org/freedesktop/secrets"
@@ -19,7 +19,7 @@ enum ObjectPath: Equatable {
   case collection(CollectionName)
   /// An item, below its collection or an alias of that collection.
   case item(CollectionName, Int64)
-  /// Anything else.
+  /// A path of none of the kinds above.
   case other
 
   /// How a path names a collection.

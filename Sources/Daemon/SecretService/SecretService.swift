@@ -28,15 +28,15 @@ import LatchkeyVault
 /// The object tree of `org.freedesktop.secrets` on one bus connection (Secret Service 0.2): puts the parts together, and tells each
 /// part the events around the vault.
 ///
-/// It answers by the keys that the vault has at the moment. No answer waits for a person. For a question to a person, the client
-/// gets a prompt object.
+/// Its answers depend on the keys that the vault has at the moment. No answer waits for a person. For a question to a person, the
+/// client gets a prompt object.
 public final class SecretService {
   /// The well-known name.
   public static let busName = "org.freedesktop.secrets"
   /// The well-known name that the portals' frontend finds in our .portal file.
   public static let portalBusName = "org.freedesktop.impl.portal.desktop.latchkey"
 
-  /// The persons' answers, and the requests that wait for them.
+  /// The answers of persons, and the requests that wait for answers.
   public let answers: PromptAnswers
 
   private let queue: PromptQueue
@@ -57,7 +57,7 @@ public final class SecretService {
   /// Puts the objects on `bus`. The caller asks for the well-known name afterwards.
   ///
   /// - Parameter delegate: must live as long.
-  /// - Throws: ``SystemdError`` when the bus layer cannot take them.
+  /// - Throws: ``SystemdError`` if the bus layer cannot take the objects.
   public init(
     bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, delegate: any SecretServiceDelegate
   ) throws {
@@ -146,7 +146,7 @@ public final class SecretService {
     for interface in interfaces { slots.append(try bus.export(interface, below: prefix, where: exists)) }
   }
 
-  /// The bus is lost: drops the pending requests without replying. This object is then of no use.
+  /// Drops the pending requests without a reply. Call it when the bus is lost; the object is of no use afterwards.
   public func disconnect() {
     slots = []
     sessionObject.disconnect()
@@ -181,12 +181,12 @@ public final class SecretService {
   /// Tells programs which items a restore brought.
   public func restored(_ changes: Restore.Changes) { announcer.restored(changes) }
 
-  /// Tells clients that items are gone which no client deleted.
+  /// Tells clients of items that were deleted, but not by a client.
   public func deleted(_ items: [FoundItem]) {
     for item in items { signals.itemDeleted(ItemPlace(collection: .vault(item.collection), id: item.id)) }
   }
 
-  /// Tells clients that a collection is gone which no client deleted.
+  /// Tells clients of a collection that was deleted, but not by a client.
   public func deleted(collection id: Int64) {
     signals.collectionDeleted(.vault(id))
     signals.collectionsChanged()
@@ -202,7 +202,7 @@ public final class SecretService {
 }
 
 extension SecretService: LockObserver {
-  /// Tells clients what changed, after keys came or went.
+  /// Tells clients what changed, after the vault got or lost keys.
   public func stateChanged() {
     announcer.stateChanged()
     portal.stateChanged()

@@ -78,7 +78,7 @@ final class ServiceObject {
       for path in paths where answered.insert(path).inserted {
         // After a failure the answer is not sent, so no more secrets are opened.
         guard out.failure == nil else { return }
-        // Items that are gone or locked are left out. The client still wants the rest.
+        // Items that do not exist or are locked are left out, because the client still wants the others.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? tree.place(name) else { continue }
         let (vault, collection) = tree.holder(place)
         let granted = grants.read(ItemPlace(collection: place, id: id), for: client)

@@ -1,11 +1,11 @@
 import LatchkeySystemd
 
-/// Hears of clients that are gone.
+/// Hears of clients that have left.
 protocol ClientObserver: AnyObject {
   func clientVanished(_ client: String)
 }
 
-/// The clients that own something here. A client's things end when the client is gone.
+/// The clients that own something here. An object ends when the client that owns it leaves.
 final class Clients {
   private let bus: Bus
   private var slots: [String: BusSlot] = [:]

@@ -32,7 +32,7 @@ final class CollectionCalls {
       }
     }
     let alias = try call.message.readString()
-    // This check comes before any wait, because a prompt would keep the texts as long as the person thinks.
+    // This check comes before any wait, because a prompt would keep the texts until the person answers.
     guard label?.utf8.count ?? 0 <= VaultCollections.labelLimit, alias.utf8.count <= VaultCollections.labelLimit else {
       throw BusError(.tooLarge)
     }

@@ -55,7 +55,7 @@ final class CollectionObject {
       ])
   }
 
-  /// The interface `org.latchkey.Collection`, for what the specification has no words for.
+  /// The interface `org.latchkey.Collection`, for functions that the specification lacks.
   var ownInterface: ObjectInterface {
     ObjectInterface(
       "org.latchkey.Collection", methods: [wordSearch.method],

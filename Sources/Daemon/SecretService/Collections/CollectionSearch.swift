@@ -3,7 +3,7 @@ import LatchkeyVault
 
 /// `Search` of `org.latchkey.Collection`: items by words, in steps that each take a few milliseconds.
 final class CollectionSearch {
-  /// How many words a search may have.
+  /// The most words that a search may have.
   private static let wordLimit = 32
 
   private let tree: CollectionTree
@@ -52,7 +52,7 @@ final class CollectionSearch {
     }
   }
 
-  /// The client is gone. After the last client that searched, the letters of all items are erased.
+  /// Forgets a client that has left. When the last client that searched has left, the letters of all items are erased.
   func forget(client: String) {
     guard searching.remove(client) != nil, searching.isEmpty else { return }
     tree.vault.texts.forget()

@@ -2,8 +2,8 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The collections and items that clients see: the object of a path, and the vault that holds it. Beside the vault on the disk
-/// there is one in memory, whose single collection ends with the session.
+/// The collections and items that clients see. It finds the object of a path, and the vault that holds it. Beside the vault on the
+/// disk there is one in memory, whose single collection ends with the session.
 final class CollectionTree {
   /// The vault on the disk.
   let vault: Vault
@@ -12,7 +12,7 @@ final class CollectionTree {
 
   init(_ vault: Vault) throws(VaultError) {
     self.vault = vault
-    // These items end with the program. A path that a client keeps over a restart must not lead to another item.
+    // These items end with the program. After a restart, a path that a client has kept must not lead to another item.
     sessionVault = try Vault(inMemoryWithLabel: "Session", itemsAfter: Int64.random(in: 1 << 51..<1 << 52))
   }
 
@@ -102,7 +102,7 @@ final class CollectionTree {
   func checkMayRequire(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
     guard control.requiresAnything else { return }
     guard case .vault(let id) = place else { throw .notSupported(.service(.sessionItems)) }
-    // Sandboxed applications read that collection by the portal, which asks nobody.
+    // Sandboxed applications read this collection through the portal, which shows no prompt for an item.
     guard id != PortalCollection.id(in: vault) else {
       throw .notSupported(.service(.portalItems))
     }

@@ -50,7 +50,7 @@ final class AccessChange {
     return parts.isEmpty ? "to stay as it is" : "to " + parts.joined(separator: ", to ")
   }
 
-  /// The question that comes next; nil if nobody has to be asked any more.
+  /// The question that comes next; nil if no question is left.
   var nextQuestion: Question? {
     if isDone { return nil }
     if let question, granted == nil { return question }

@@ -8,8 +8,8 @@ protocol GrantObserver: AnyObject {
   func grantChanged(_ item: Int64, for client: String)
 }
 
-/// The grants that persons gave to clients. A grant lets one client read or write one item, once and
-/// within a short time. The client may read again during a longer time if it asked for that time before, and the prompt showed it.
+/// The grants that persons gave to clients. A grant lets one client read or write one item, for a short time. It is for one use,
+/// unless the client has asked for a time in which it may read again, and the prompt showed that time.
 final class AccessGrants {
   private struct Key: Hashable {
     let item: Int64
@@ -38,12 +38,12 @@ final class AccessGrants {
       }
     }
   }
-  /// Why no finger opens an item, according to the last prompt for it.
+  /// The reason why no finger opens an item, according to the last prompt for the item.
   var fingerProblems: [Int64: Reason] = [:]
-  /// The seconds for which a client wants to read again without asking.
+  /// The seconds for which a client wants to read again without another question.
   private var reuse: [String: UInt16] = [:]
 
-  /// How long a client may use a grant.
+  /// The time for which a client may use a grant.
   private static let lifetime = Duration.seconds(60)
   /// The longest time in which a client may read again without asking, in seconds.
   static let longestReuse: UInt32 = 300
@@ -53,16 +53,16 @@ final class AccessGrants {
     self.queue = queue
   }
 
-  /// From now on the client's prompts are for so many seconds of reading; 0 for one use.
+  /// Sets the time for which the client may read after each of its prompts; 0 for one use.
   func setReuse(_ seconds: UInt16, for client: String) { reuse[client] = seconds == 0 ? nil : seconds }
 
-  /// For how many seconds the client may read again after its next prompt.
+  /// The seconds for which the client may read again after its next prompt.
   func reuse(of client: String) -> UInt16 { reuse[client] ?? 0 }
 
-  /// Lets `client` use the item of the grant: once, or read it for so many seconds.
+  /// Lets `client` use the item of the grant once, or read it for `reuse` seconds.
   func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
     let key = Key(item: grant.item, client: client)
-    // Without a timer there is no grant, because a grant would then have no end.
+    // If no timer can be made, there is no grant, because it would not end.
     let time = reuse == 0 ? AccessGrants.lifetime : .seconds(Int64(reuse))
     let end = try? loop.addTimer(after: time) { [weak self] in self?.entries[key] = nil }
     guard let end else { return }
@@ -84,13 +84,13 @@ final class AccessGrants {
     return entry.grant
   }
 
-  /// Uses a grant up for a write; nil without a grant, and in the session's collection.
+  /// Uses up a grant for a write; nil without a grant, and in the session's collection.
   func take(_ item: ItemPlace, for client: String?) -> AccessGrant? {
     guard case .vault = item.collection, let client else { return nil }
     return take(item.id, for: client)
   }
 
-  /// Uses a grant up for a write; nil without a grant, or if the grant is only for reading again.
+  /// Uses up a grant for a write; nil without a grant, or if the grant is only for reading again.
   func take(_ item: Int64, for client: String) -> AccessGrant? {
     let key = Key(item: item, client: client)
     guard let entry = entries[key], !entry.wasRead else { return nil }
@@ -102,13 +102,13 @@ final class AccessGrants {
   /// The item was written, or locked explicitly, so grants for its former state are worthless.
   func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
 
-  /// The client is gone.
+  /// Forgets a client that has left.
   func forget(client: String) {
     reuse[client] = nil
     entries = entries.filter { $0.key.client != client }
   }
 
-  /// The vault was locked: no grant outlives that.
+  /// Removes all grants. Called when the vault is locked, because no grant survives a lock.
   func removeAll() { entries = [:] }
 
   /// Removes the grants for some items only.

@@ -36,7 +36,7 @@ struct ControlAttributes: Equatable {
     }
   }
 
-  /// Reads such values from another place than attributes; nil for missing ones.
+  /// Reads the values from another place than the attributes; nil for a missing value.
   init(accessible: String?, require: String?) throws(VaultError) {
     var all: [String: String] = [:]
     all[ControlAttributes.accessibleName] = accessible
@@ -48,8 +48,8 @@ struct ControlAttributes: Equatable {
   /// as `secret-tool clear` act on all unlocked results at once, so a class name cannot empty the vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
 
-  /// The search that these attributes mean. Control attributes count only if they stand alone, so that a client which
-  /// searches with everything that it stored still finds its item after its class changed.
+  /// The search that these attributes mean. Control attributes count only if there are no other attributes. So a client that
+  /// searches with all attributes that it stored still finds its item after its class has changed.
   var query: SearchTerms {
     guard isForControlAlone else { return .attributes(attributes) }
     if let access { return .access(access, accessibility) }

@@ -10,9 +10,9 @@ struct ItemToCreate {
   let collection: CollectionPlace
   /// Whether the new item replaces an item with exactly the same attributes.
   let replaces: Bool
-  /// Attributes that no item of the vault may have together; nil if the call has no such rule.
+  /// Attributes that no item of the vault may have together; nil if the call sets no such rule.
   let unique: [String: String]?
-  /// When another program stored the item, and last changed it.
+  /// The times at which another program stored the item, and last changed it.
   let times: ItemTimes
   /// The fingers that the item must remember.
   var fingers: FingerSet?
@@ -40,7 +40,7 @@ struct ItemToCreate {
   }
 }
 
-/// Label and attributes, as an item's properties name them, and the times of an import; nil for properties that are not named.
+/// The label and attributes from an item's properties, and the times of an import; nil for a missing property.
 struct ItemProperties {
   let label: String?
   let attributes: [String: String]?
@@ -110,7 +110,7 @@ final class ItemCreation {
     }
   }
 
-  /// Goes on when the enrolled fingers are known, if the item requires one of exactly these.
+  /// Continues at once, or when the enrolled fingers are known if the item requires one of exactly these fingers.
   private func createOnceFingersAreKnown(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     try tree.checkMayRequire(new.access, in: new.collection)
     guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrPrompt(new, call) }
@@ -174,7 +174,7 @@ final class ItemCreation {
     _ new: ItemToCreate, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = tree.holder(new.collection)
-    // The session collection has its keys as long as the session lasts, so classes make no difference there.
+    // The session collection has its keys as long as the session lasts, so the class makes no difference there.
     let isKept = if case .vault = new.collection { true } else { false }
     let usual = isKept ? delegate.defaultClass(for: new.control.attributes) : .whenUnlocked
     var wanted = NewItem(new.metadata, in: id, accessibility: new.control.accessibility)

@@ -3,7 +3,7 @@ import LatchkeyVault
 
 /// `SearchItems` of the service's object and of collections.
 final class ItemSearch {
-  /// A found item, as clients see it.
+  /// The facts of a found item that clients get.
   struct Found {
     let path: String
     let isReadable: Bool

@@ -11,13 +11,13 @@ final class PendingWrites {
   private var fingerWaits: [FingerWait] = []
   private var verificationWaits: [VerificationWait] = []
 
-  /// How many writes may wait for one answer of fprintd.
+  /// The most writes that may wait for one answer of fprintd.
   private static let fingerWaitLimit = 64
-  /// How many writes of one client, and of all, may wait for the database. The limit is higher than for a person, because a program
-  /// that starts with the session may bring many writes at once, and no write waits for long.
+  /// The most writes of one client, and of all clients, that may wait for the database. The limit is higher than the one for a
+  /// person's answer. A program that starts with the session may send many writes at once, and no write waits long.
   private static let verificationWaitLimit = (own: 64, all: 256)
-  /// How many items of one client, and of all, may wait for a person, and how many bytes they may have with their secrets
-  /// and metadata. Each is held for as long as the person thinks, its secret in locked memory.
+  /// The most items of one client, and of all clients, that may wait for a person, and the most bytes of all of them. Each item is
+  /// kept until the person answers, with its secret in locked memory.
   private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
 
   init(
@@ -49,7 +49,7 @@ final class PendingWrites {
     }
   }
 
-  /// Goes on with `proceed` when the enrolled fingers are known. If they stay unknown, the client gets an error.
+  /// Calls `proceed` when the enrolled fingers are known. If they stay unknown, the client gets an error.
   ///
   /// - Parameter size: the size of the waiting item in bytes; nil if no item waits.
   func whenFingersAreKnown(
@@ -108,7 +108,7 @@ final class PendingWrites {
     for call in calls { call.fail(.isLocked(.service(.lockedMeanwhile))) }
   }
 
-  /// The client is gone.
+  /// Forgets a client that has left.
   func forget(client: String) {
     fingerWaits.removeAll { $0.call.sender == client }
     verificationWaits.removeAll { $0.call.sender == client }

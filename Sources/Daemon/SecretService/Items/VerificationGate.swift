@@ -1,7 +1,7 @@
 import LatchkeyVault
 
-/// Holds back two things until the whole database was verified: an answer that something is missing, and a write that would add
-/// something that may exist. Until then damage could hide it.
+/// Holds back two things until the whole database was verified: an answer that something is missing, and a write that adds
+/// something that may exist already. Until then damage could hide an existing item.
 final class VerificationGate {
   private let vault: Vault
   private var waiting: [() -> Void] = []

@@ -11,7 +11,7 @@ final class WaitingItem {
   let granted: AccessGrant?
   /// The item's path, once the item is stored.
   var stored: ItemPlace?
-  /// Why the item was not stored, although its passphrase was given.
+  /// The reason why the item was not stored, although its passphrase was given.
   var failure: BusError?
 
   init(_ new: ItemToCreate, granted: AccessGrant?, number: UInt64, client: String) {

@@ -6,7 +6,7 @@ import LatchkeyVault
 final class KeychainChanges {
   /// The most attributes in a set that no other item may have.
   private static let uniqueLimit = 16
-  /// How many items may change, or be deleted, at once.
+  /// The most items that one call may change or delete.
   private static let updateLimit = 4096
 
   private let tree: CollectionTree
@@ -96,7 +96,8 @@ final class KeychainChanges {
     try waits.whenVerified(size, call) { [weak self] () throws(BusError) in try self?.write(changes, received, call) }
   }
 
-  /// Deletes items, locked or not, as `SecItemDelete` does on Apple's systems. Those that are gone already count as not deleted.
+  /// Deletes items, locked or not, as `SecItemDelete` does on Apple's systems. An item that does not exist any more counts as not
+  /// deleted.
   func delete(_ call: MethodCall) throws(BusError) {
     let items = try call.message.readArray("(oay)") { (message: Message) throws(BusError) in
       try message.readStruct("oay") { (fields: Message) throws(BusError) in

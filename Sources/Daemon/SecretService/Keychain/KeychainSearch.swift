@@ -5,11 +5,11 @@ import LatchkeyVault
 final class KeychainSearch {
   /// Path, identifier, attributes, label, created, modified, class, requirements, state, whether the label is known.
   static let itemType = "oaya{ss}sttssyb"
-  /// How many sets of attributes one search may have.
+  /// The most sets of attributes that one search may have.
   private static let alternativeLimit = 64
-  /// How many attributes all queries may have together: a lock waits for the whole search.
+  /// The most attributes that all queries may have together. The limit is needed because a lock waits for the whole search.
   private static let searchLimit = 1024
-  /// How many bytes of labels and attributes one answer may have.
+  /// The most bytes of labels and attributes in one answer.
   private static let answerLimit = 64 << 20
 
   /// Whether a client can have an item's secret.
@@ -20,7 +20,7 @@ final class KeychainSearch {
     case asks = 2
   }
 
-  /// An item, as clients see it.
+  /// The facts of an item that clients get.
   private struct KeychainItem {
     let id: Int64
     let collection: Int64

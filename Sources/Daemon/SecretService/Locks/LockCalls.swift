@@ -41,7 +41,7 @@ final class LockCalls {
     var locked: [String] = []
     var failure: VaultError?
     var obstacle: BusError?
-    // Whether anything was locked. A client that locks nothing must cause no work for others.
+    // Whether anything was locked. A call that locks nothing must cause no work for other clients.
     var isChanged = false
     var seen: Set<String> = []
     let portal = PortalCollection.id(in: vault)
@@ -65,10 +65,10 @@ final class LockCalls {
         locked.append(path)
       } catch { obstacle = obstacle ?? error }
     }
-    // This comes before the reply, because clients hear of a call's changes first.
+    // This comes before the reply, because clients hear of the changes before the caller gets its reply.
     if isChanged { observer.stateChanged() }
     if let failure { throw BusError(failure) }
-    // "Lock everything" also names collections that cannot be locked. A client that named only such objects gets the reason.
+    // "Lock everything" also names collections that cannot be locked. If the client named no other objects, it gets the reason.
     if locked.isEmpty, let obstacle { throw obstacle }
     announcer.tell(locked, to: call.sender)
     call.reply { out in
@@ -81,7 +81,7 @@ final class LockCalls {
   private enum Lockable {
     case collection(Int64)
     case item(Int64)
-    /// The first collection of a vault that does not exist yet or cannot be read. It is locked anyway.
+    /// The first collection of a vault that does not exist yet or cannot be read. Such a collection is locked already.
     case nothing
   }
 
@@ -111,7 +111,7 @@ final class LockCalls {
 
   /// Locks an item. An item with requirements is locked by taking away all its grants.
   ///
-  /// - Returns: whether a key of the vault's was taken away.
+  /// - Returns: whether the item got an explicit lock that it did not have before.
   private func lockItem(_ id: Int64) throws(VaultError) -> Bool {
     if try vault.reader.readability(ofItem: id) == .guarded {
       effects.locked(item: id)

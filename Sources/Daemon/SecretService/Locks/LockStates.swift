@@ -27,7 +27,8 @@ final class LockStates {
   /// Looks at the vault's files again, if it has no database.
   func lookAgain() { delegate.lookAgain() }
 
-  /// Whether there is no vault, as the files are now. A missing vault has no items, so a search misses none.
+  /// Whether the files now show that there is no vault. Without a vault there are no items, so an empty result of a search is
+  /// right.
   var isVaultMissing: Bool {
     guard !vault.hasDatabase else { return false }
     delegate.lookAgain()
@@ -70,7 +71,7 @@ final class LockStates {
       case .collection(let name):
         if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .locked }
         let place = try tree.place(name)
-        // A client that unlocks a collection wants the items in it.
+        // A client that unlocks a collection wants the collection's items unlocked too.
         if case .vault(let id) = place, vault.collections.hasLockedItems(in: id) { return .locked }
         return try isLocked(place) ? .locked : .unlocked
       case .item(let name, _):

@@ -15,7 +15,8 @@ final class PortalObject {
   private let queue: PromptQueue
   private let loop: EventLoop
   private var requests: [PortalRequest.Key: PortalRequest] = [:]
-  /// The applications whose prompt was in vain since keys last came or went, and the time of that prompt.
+  /// The applications whose prompt gave no keys, with the time of that prompt. The list is cleared when the vault gets or loses
+  /// keys.
   private var refusals: [String: ContinuousClock.Instant] = [:]
   /// The keys that were in memory when applications were last served.
   private var keys = (session: false, unlocked: false)
@@ -24,9 +25,10 @@ final class PortalObject {
   private static let schemaAttribute = "xdg:schema"
   private static let schema = "org.freedesktop.portal.Secret"
   private static let secretSize = 64
-  /// How long an application waits for the vault to be unlocked, and how long we wait for the application to read.
+  /// The time for which an application waits for an unlock of the vault, and for which the daemon waits for the application to
+  /// read.
   private static let timeout = Duration.seconds(60)
-  /// How long an application shows no new prompt after a prompt in vain.
+  /// The time after a failed prompt in which the application can cause no other prompt.
   private static let silence = Duration.seconds(60)
   /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of requests.
   private static let requestLimit = (each: 8, all: 128)
@@ -71,7 +73,7 @@ final class PortalObject {
   private func retrieveSecret(_ call: MethodCall) throws(BusError) {
     let key = PortalRequest.Key(owner: call.sender, handle: try call.message.readObjectPath())
     let application = try call.message.readString()
-    // This comes first, because even a refused descriptor must be checked before it is closed.
+    // This check comes first, because even a refused descriptor must be checked before it is closed.
     let outlet: Outlet
     let passed = try call.message.readUnixFD()
     do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {
@@ -112,7 +114,7 @@ final class PortalObject {
     request.ticket = nil
   }
 
-  /// Removes the requests of a client that is gone, or of all.
+  /// Removes the requests of a client that has left, or of all clients.
   ///
   /// - Returns: the places in the queue that the client's requests leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
@@ -123,7 +125,7 @@ final class PortalObject {
     return tickets
   }
 
-  /// Serves the applications that wait, after keys came or went.
+  /// Serves the applications that wait, after the vault got or lost keys.
   func stateChanged() {
     // A client that locks a collection must not have the person asked again and again.
     let present = (session: vault.hasKey(.afterFirstUnlock), unlocked: vault.isUnlocked)
@@ -150,12 +152,12 @@ final class PortalObject {
     }
   }
 
-  /// The one place where an application begins, or continues, to wait for keys. When keys come, ``stateChanged()`` serves the
-  /// application. The time limit also ends the wait, and so does a person who declines.
+  /// Lets an application wait for keys, or wait longer. When the vault gets keys, ``stateChanged()`` serves the application. The
+  /// time limit also ends the wait, and so does a person who declines.
   private func wait(_ request: PortalRequest, canBeAsked: Bool) {
     limit(request)
     guard canBeAsked, !request.wasAsked, requests[request.key] === request else { return }
-    // Without this pause, an application could show one window after the other, until the person gives in.
+    // Without this pause, an application could cause one prompt after the other, until the person gives the password.
     if let refusal = refusals[request.application], .now - refusal < Self.silence {
       return end(request.key, .cancelled)
     }
@@ -165,7 +167,7 @@ final class PortalObject {
     ) { [weak self, weak request] in
       guard let self, let request else { return }
       request.ticket = nil
-      // Keys may have come already without a notice.
+      // The vault may have got keys already, without a call of ``stateChanged()``.
       if vault.hasKey(.afterFirstUnlock) { return serve(request) }
       noteRefusal(request.application)
       end(request.key, .cancelled)
@@ -190,7 +192,7 @@ final class PortalObject {
   private func isForWantOfKeys(_ error: VaultError) -> Bool {
     switch error {
     case .isLocked, .notCreated: true
-    // Without the device's index key the vault cannot even be searched. Tier key C brings that key.
+    // Without the device's index key the vault cannot even be searched. Tier key C gives the index key.
     case .unavailable: !vault.hasKey(.afterFirstUnlock)
     default: false
     }
@@ -200,9 +202,9 @@ final class PortalObject {
 
   /// The application's secret, which is made at the first request. A secret that cannot be read now is never replaced.
   ///
-  /// Only an item with the portal's schema counts: any program may store an attribute of this name for itself. The portal
-  /// stores its items with the schema. An import brings the secrets of other providers into any collection, and gives them the
-  /// schema. The portal's own item comes first, else the oldest. A later item never changes the application's secret.
+  /// Only an item with the portal's schema counts, because any program may store an attribute of this name. The portal stores its
+  /// items with the schema. An import gives the schema to the portal secrets of other providers, in any collection. The portal's
+  /// own item is taken first, or else the oldest one. A later item never changes the application's secret.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.collections.alias(PortalCollection.alias)
     let found = try vault.reader.search(

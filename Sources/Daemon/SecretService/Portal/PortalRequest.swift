@@ -61,7 +61,7 @@ final class PortalRequest {
     (outlet, secret) = (nil, nil)
   }
 
-  /// Calls `expired` if the request outlasts that time. An existing limit stays as it is.
+  /// Calls `expired` if the request still waits after `time`. A limit that was set before stays as it is.
   func limit(to time: Duration, on loop: EventLoop, expired: @escaping () -> Void) throws(SystemdError) {
     if deadline == nil { deadline = try loop.addTimer(after: time, handler: expired) }
   }
@@ -69,7 +69,7 @@ final class PortalRequest {
   /// Whether the request waits for its secret.
   var isWaiting: Bool { secret == nil && outlet != nil }
 
-  /// Writes the secret, now and whenever there is room for more of it. Calls `ended` at the end.
+  /// Writes the secret, now and each time that the descriptor can take more of it. Calls `ended` at the end.
   func deliver(_ found: OpenedSecret, on loop: EventLoop, ended: @escaping (Response) -> Void) {
     guard isWaiting, let outlet else { return }
     secret = found
@@ -89,7 +89,7 @@ final class PortalRequest {
     return written == secret.secret.count ? .success : nil
   }
 
-  /// - Returns: how many bytes were written.
+  /// - Returns: the number of written bytes.
   private static func write(
     _ secret: borrowing SecureBytes, from start: Int, to outlet: Outlet
   ) throws(PosixError) -> Int {

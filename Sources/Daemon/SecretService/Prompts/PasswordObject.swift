@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// gnome-keyring's interface by which Seahorse changes the password of a collection, at the service's path. Latchkey takes no
-/// password over the bus, so of its four methods one works.
+/// gnome-keyring's interface by which Seahorse changes the password of a collection, at the service's path. Latchkey accepts no
+/// password over the bus, so only one of the interface's four methods works.
 final class PasswordObject {
   private static let name = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
 

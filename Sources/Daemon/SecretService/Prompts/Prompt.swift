@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPrompts
 import LatchkeySystemd
 
-/// A prompt as its client sees it. It belongs to the client that caused it. It asks once, and is gone after its completion.
+/// A prompt as its client sees it. It belongs to the client that caused it, can be shown once, and is removed after its completion.
 final class Prompt {
   /// The request behind a prompt.
   enum Purpose {
@@ -15,7 +15,7 @@ final class Prompt {
     case change(AccessChange)
     /// To create a collection, before there is a vault.
     case create(WaitingCollection)
-    /// The prompt gives the collection of this number another passphrase.
+    /// The client wants another passphrase for the collection of this number.
     case password(Int64)
   }
 
@@ -59,7 +59,7 @@ final class Prompt {
     case .store, .change: true
     }
   }
-  /// Whether a request about this item waits in the prompt. Such a request must not survive a lock of the item.
+  /// Whether a request about this item waits in the prompt. If the item is locked, such a request must end.
   func waits(forItem id: Int64) -> Bool {
     switch purpose {
     case .unlock, .create, .password: return false
@@ -77,7 +77,7 @@ final class Prompt {
   var tellsOutcome = false
   /// The end of the last question, or the reason why the prompt was withdrawn.
   var lastEnd: PromptEnd?
-  /// Whether the prompt's last question ended because too many answers were wrong, so that nobody is asked for a while.
+  /// Whether the prompt's last question ended because too many answers were wrong, so that no question is asked for a while.
   var isPaused = false
 
   init(path: String, number: UInt64, owner: String, purpose: Purpose) {

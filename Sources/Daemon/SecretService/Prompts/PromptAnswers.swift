@@ -28,7 +28,7 @@ public final class PromptAnswers {
 
   // MARK: - items that clients may use
 
-  /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
+  /// Lets a client use an item once, or read it for `reuse` seconds, because a person has answered for the item.
   ///
   /// - Parameter caller: the program that was named to the person.
   public func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
@@ -36,13 +36,13 @@ public final class PromptAnswers {
     announcer.tell(grant.item, to: client)
   }
 
-  /// For how many seconds a client's next prompt lets it read; 0 for one use.
+  /// The seconds for which a client may read after its next prompt; 0 for one use.
   public func reuse(of client: String) -> UInt16 { grants.reuse(of: client) }
 
   /// Whether a person's answer for that client is valid.
   public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
 
-  /// Why no finger opens an item, according to the last prompt for it.
+  /// The reason why no finger opens an item, according to the last prompt for the item.
   public var fingerProblems: [Int64: Reason] {
     get { grants.fingerProblems }
     set { grants.fingerProblems = newValue }
@@ -101,10 +101,10 @@ public final class PromptAnswers {
     }
   }
 
-  /// Takes a grant for an item's present requirements, so that they may change.
+  /// Takes a grant that meets an item's present requirements, so that the requirements may change.
   ///
   /// - Parameter shown: the requirements that the prompt showed.
-  /// - Returns: false if no client waits for it any more, or if the prompt showed other requirements than the present ones.
+  /// - Returns: false if no client waits for the change any more, or if the prompt showed other requirements than the present ones.
   public func give(_ grant: AccessGrant, to question: Question, showing shown: AccessControl) -> Bool {
     guard case .change(let change)? = waiting(question)?.purpose, change.present == shown else { return false }
     change.granted = grant

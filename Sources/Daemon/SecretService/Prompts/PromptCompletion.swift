@@ -18,12 +18,12 @@ final class PromptCompletion {
 
   /// Emits `Completed`.
   ///
-  /// - Parameter dismissed: whether the person, or a lock, ended it.
+  /// - Parameter dismissed: whether the person or a lock ended the prompt.
   func tell(_ prompt: Prompt, dismissed: Bool) {
     // The result has its type even after a dismissal, because clients read it anyway.
     switch prompt.purpose {
     case .unlock(let wanted):
-      // Objects that were unlocked by other means count as well.
+      // Objects that were unlocked in another way count as well.
       let open = wanted.filter { (try? locks.state(of: $0, for: prompt.owner)) == .unlocked }
       announcer.tell(open, to: prompt.owner)
       let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
@@ -41,7 +41,7 @@ final class PromptCompletion {
     emit(prompt, isDone: path != nil, "o") { $0.appendObjectPath(path ?? ObjectPath.none) }
   }
 
-  /// - Parameter isDone: whether the client got the thing it wanted.
+  /// - Parameter isDone: whether the client's request was done.
   private func emit(
     _ prompt: Prompt, isDone: Bool, _ type: String, _ result: (inout MessageWriter) -> Void
   ) {

@@ -61,7 +61,7 @@ final class PromptObject {
   func perform(_ prompt: Prompt, window: String, reason: String) {
     prompt.phase = .asked(at: .now)
     let (window, reason) = (Self.shortened(window), Self.shortened(reason))
-    // The caller's name is for the person. The prompt also asks without the name.
+    // The caller's name is only a hint for the person, so the prompt asks also without it.
     do throws(BusError) {
       try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
         var caller = Caller.unknown
@@ -75,7 +75,7 @@ final class PromptObject {
     } catch { advance(prompt, for: .unknown) }
   }
 
-  /// The start of a client's text. The text is cut, because the prompt keeps it for as long as the person thinks.
+  /// The start of a client's text. The text is cut, because the prompt keeps it until the person answers.
   private static func shortened(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.prefix(textLimit)))
   }

@@ -8,7 +8,7 @@ final class PromptSteps {
   enum Step {
     /// A person is asked. The login password then also lifts the explicit locks of some collections.
     case ask(Question, lifting: Set<Int64> = [])
-    /// Nobody can add anything.
+    /// The prompt is complete: no answer can add anything.
     case complete(dismissed: Bool)
   }
 

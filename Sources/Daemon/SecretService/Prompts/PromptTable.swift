@@ -10,9 +10,9 @@ final class PromptTable {
   private var prompts: [String: Prompt] = [:]
   private var numbers = FreshNumbers()
 
-  /// How long a request in a prompt is kept for a client that does not ask.
+  /// The time for which a request is kept if the client does not show its prompt.
   private static let unusedTime = Duration.seconds(60)
-  /// How many prompts one client may have. One prompt more removes the oldest.
+  /// The most prompts that one client may have. Another prompt removes the oldest one.
   private static let promptLimit = 256
 
   init(loop: EventLoop, queue: PromptQueue, clients: Clients, completion: PromptCompletion) {
@@ -97,7 +97,7 @@ final class PromptTable {
     }
   }
 
-  /// Removes the prompts of a client that is gone, or of all.
+  /// Removes the prompts of a client that has left, or of all clients.
   ///
   /// - Returns: the places in the queue that the client's prompts leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
@@ -115,7 +115,7 @@ final class PromptTable {
     for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
   }
 
-  /// Ends the prompts whose requests must not survive a lock, of one collection or of all.
+  /// Ends the prompts whose requests end at a lock, in one collection or in all.
   func endWaiting(of collection: Int64?) {
     for prompt in prompts.values where prompt.endsAtLock && (collection == nil || prompt.collection == collection) {
       end(prompt)

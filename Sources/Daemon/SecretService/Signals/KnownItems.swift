@@ -19,13 +19,13 @@ struct KnownItems {
   }
 
   private var clients: [String: Client] = [:]
-  /// The clients with items that may have changed, in the order in which they are checked. A client that is gone may still be
-  /// in it.
+  /// The clients with items that may have changed, in the order in which they are checked. A client that has left may still be in
+  /// the list.
   private var turns: [String] = []
-  /// How many items of all clients are remembered.
+  /// The number of items of all clients that are remembered.
   private(set) var count = 0
 
-  /// How many items of one client are remembered at least; up to twice as many are.
+  /// The number of items of one client that are remembered in any case. Up to twice as many may be remembered.
   private let half: Int
   /// The limit over all clients. Beyond it, the client with the most items loses its older half.
   private let limit: Int
@@ -60,12 +60,12 @@ struct KnownItems {
     if known.count > 0 { clients[client] = known }
   }
 
-  /// The client is gone.
+  /// Forgets a client that has left.
   mutating func forget(client: String) {
     count -= clients.removeValue(forKey: client)?.count ?? 0
   }
 
-  /// The item is gone, at least for this client.
+  /// Forgets an item that no longer exists, at least for this client.
   mutating func forget(_ item: Int64, by client: String) {
     guard var known = clients.removeValue(forKey: client) else { return }
     count -= known.count
@@ -76,8 +76,8 @@ struct KnownItems {
 
   // MARK: - what may be different
 
-  /// Everything may have changed, because keys came or went. Items that wait for a check keep their place, so that repeated
-  /// changes delay no client for ever.
+  /// Doubts all items, because the vault got or lost keys. Items that wait for a check keep their place, so that repeated changes
+  /// cannot delay a client for ever.
   mutating func doubtAll() {
     for (client, known) in clients {
       let present = Set(known.doubted)

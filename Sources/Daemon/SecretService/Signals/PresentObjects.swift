@@ -21,16 +21,17 @@ final class PresentObjects {
     return (paths + sessions.allPaths + prompts.allPaths).filter { ObjectPath.parent(of: $0) == path }
   }
 
-  /// Refuses calls to objects that do not exist, anywhere on the connection, as clients ask for paths of their own making.
-  /// The specification's error for them is `NoSuchObject`; sd-bus would say `UnknownObject`, which SecretStorage 3.3 does not
-  /// take for a missing item.
+  /// Refuses calls to objects that do not exist, for every path on the connection, because clients may make up any path. The
+  /// specification's error for them is `NoSuchObject`; sd-bus would say `UnknownObject`, which SecretStorage 3.3 does not take for
+  /// a missing item.
   func refuseOthers(on bus: Bus) throws(SystemdError) -> [BusSlot] {
     var slots = [
       try bus.refuseCalls(below: "/") { [self] call in
         Self.isIntrospection(call) && call.path == "/" ? nil : absence(call)
       }
     ]
-    // sd-bus answers these two calls by itself, because it has an item's interfaces for every number: see SecretService.
+    // sd-bus would answer these two calls by itself, even for an item that does not exist, because the interfaces of items are
+    // registered for every number.
     for prefix in [ObjectPath.collections, ObjectPath.aliases] {
       slots.append(
         try bus.refuseCalls(below: prefix) { [self] call in

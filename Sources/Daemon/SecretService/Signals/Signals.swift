@@ -7,7 +7,7 @@ final class Signals {
   private let loop: EventLoop
   private let tree: CollectionTree
   private let grants: AccessGrants
-  /// Collections whose `CollectionChanged` for items that came or went is still to be sent.
+  /// The collections whose items were added or deleted, and whose signal `CollectionChanged` is still to be sent.
   private var changedContents: [CollectionPlace: EventSource] = [:]
   /// The paths by which clients know collections.
   private var toldPaths: [CollectionPlace: String] = [:]
@@ -48,8 +48,8 @@ final class Signals {
     emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", path)
   }
 
-  /// Tells clients of collections that have other paths now, because labels can be opened, or cannot any more. The new path comes
-  /// first: clients that keep a list would otherwise show no collection for a moment.
+  /// Tells clients of collections whose paths have changed, because labels can now be opened, or no longer. The new path comes
+  /// first, because clients with a list would otherwise show no collection for a moment.
   func pathsChanged() {
     var isDifferent = false
     for place in tree.places {
@@ -74,7 +74,8 @@ final class Signals {
 
   func itemDeleted(_ item: ItemPlace) { contentsChanged(item, "ItemDeleted") }
 
-  /// Reports that an item came or went. The list of all items is never sent. A signal tells clients that keep a list to ask again.
+  /// Reports that an item was added or deleted. The list of all items is never sent. Instead, a signal tells clients with a list to
+  /// ask again.
   ///
   /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told that
   /// `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are reported once.

@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// When keys came or went, tells clients what is locked or unlocked: every collection, and the items that they have read. These
-/// may show their labels now.
+/// When the vault got or lost keys, tells clients which collections, and which of the items that they have read, are locked or
+/// unlocked. The labels of these items may be readable now.
 final class StateAnnouncer {
   private let bus: Bus
   private let tree: CollectionTree
@@ -12,13 +12,13 @@ final class StateAnnouncer {
   private var vault: Vault { tree.vault }
   /// The lock state of each collection that was announced last.
   private var announcedLocks: [CollectionPlace: Bool] = [:]
-  /// The properties that clients know, the idle work that announces changes, and the number of announcements since keys last
-  /// came or went.
+  /// The properties that clients know, the idle work that announces changes, and the number of announcements since the keys last
+  /// changed.
   private var known = KnownItems()
   private var announcement: EventSource?
   private var toldItems = 0
 
-  /// How many items are checked in one idle turn. A lock waits at most for so many.
+  /// The number of items that are checked in one idle turn. A lock waits for no more than these.
   private static let lookedAtOnce = 16
   /// The most items of one change of state for which `ItemChanged` is sent as well: libsecret reads the item again at each signal,
   /// and `PropertiesChanged` saves that work.
@@ -40,13 +40,13 @@ final class StateAnnouncer {
   /// The bus is lost.
   func disconnect() { (announcement, known) = (nil, KnownItems()) }
 
-  /// The client is gone.
+  /// Forgets a client that has left.
   func forget(client: String) { known.forget(client: client) }
 
   // MARK: - collections
 
-  /// Keys came or went. Clients hear of collections at once. Their items are checked again in idle turns. A lock has erased its
-  /// keys by then.
+  /// Begins to tell clients, after the vault got or lost keys. They hear of collections at once. Their items are checked again in
+  /// idle turns, when a lock has already erased its keys.
   func stateChanged() {
     signals.pathsChanged()
     for place in tree.places {
@@ -59,7 +59,7 @@ final class StateAnnouncer {
     announcement?.resume()
   }
 
-  /// Tells programs which items a restore brought. If there are very many, it only tells that there are some.
+  /// Tells programs which items a restore brought. If there are very many, it only says that there are new items.
   func restored(_ changes: Restore.Changes) {
     for id in changes.collections {
       announcedLocks[.vault(id)] = try? locks.isLocked(.vault(id))

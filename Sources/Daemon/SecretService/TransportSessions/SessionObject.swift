@@ -9,7 +9,7 @@ final class SessionObject {
   private let sessions: TransportSessions
   private let clients: Clients
   private var numbers = FreshNumbers()
-  /// The key of the next encrypted session, drawn while nobody waits.
+  /// The key of the next encrypted session, made while nobody waits.
   private var nextAgreement: KeyAgreement?
   private var preparation: EventSource?
 

@@ -2,8 +2,8 @@ import LatchkeyGcrypt
 import LatchkeySodium
 import LatchkeySystemd
 
-/// How secrets travel between one client and the service (specification 0.2, "Transfer of Secrets"). It belongs to the client that
-/// opened it, and ends with that client.
+/// The form in which secrets travel between one client and the service (specification 0.2, "Transfer of Secrets"). It belongs to
+/// the client that opened it, and ends with that client.
 final class TransportSession {
   /// The name of the encrypting algorithm.
   static let encrypted = "dh-ietf1024-sha256-aes128-cbc-pkcs7"

@@ -3,15 +3,15 @@ import LatchkeySystemd
 /// The transport sessions of all clients.
 ///
 /// Their number is bounded, because the keys of encrypted sessions are in locked memory. At the limit, the client with the most
-/// sessions loses its oldest. So a client that opens few sessions keeps them.
+/// sessions loses its oldest one. So a client that opens few sessions keeps them.
 final class TransportSessions {
   private var sessions: [String: TransportSession] = [:]
   /// The paths of each client's sessions, oldest first.
   private var paths: [String: [String]] = [:]
 
-  /// How many sessions one client may have. One session more ends the client's oldest.
+  /// The most sessions that one client may have. Another session ends the client's oldest one.
   static let limitPerClient = 256
-  /// How many there may be of all clients.
+  /// The most sessions of all clients together.
   static let limit = 12_288
 
   /// Whether there is a session at a path.
