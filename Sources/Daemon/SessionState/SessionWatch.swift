@@ -18,7 +18,7 @@ public protocol SessionWatchDelegate: AnyObject {
   /// A lock or a locker came when no key was left to erase. Earlier answers of a person no longer count, and waiting requests end.
   /// For a lock that erases keys, only the call that erases them comes.
   func lockErasedNothing()
-  /// The A that was set aside becomes live.
+  /// The tier key A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
   func firstUnlockHappened()

@@ -7,11 +7,11 @@ import LatchkeyPosix
 final class Run {
   let request: DeriveRequest
   let account: Account
-  /// Whether the login has a password, as far as that is known.
+  /// Whether the login has a password, as far as this program can know it.
   let login: LoginPassword
   /// Whether the device key may open a part of the vault at this login, in which nobody gave a password.
   let admission: SessionAdmission
-  /// Has the caller go on without the result.
+  /// Lets the caller continue without the result.
   let letCallerGo: () -> Void
   let daemon: DaemonLink
   let keybags: KeybagPlace
@@ -20,7 +20,7 @@ final class Run {
 
   /// - Parameters:
   ///   - begun: when the process began, on the clock of `Process.sinceBoot`.
-  ///   - letCallerGo: has the caller go on without the result.
+  ///   - letCallerGo: lets the caller continue without the result.
   init(
     _ request: consuming DeriveRequest, account: Account, login: LoginPassword, admission: consuming SessionAdmission,
     begun: Int, letCallerGo: @escaping () -> Void
@@ -45,7 +45,7 @@ final class Run {
     } catch { return DeriveResult(error) }
   }
 
-  /// Runs the operation that was asked for. Those that do more than change a protector have a type of their own.
+  /// Runs the requested operation. Each operation that does more than change a protector has its own type.
   private func performOnce() throws -> DeriveResult {
     switch request.operation {
     case .authenticate: try Authentication(run: self).perform()
@@ -73,9 +73,9 @@ final class Run {
     }
   }
 
-  /// Whether the password of this login may open the vault from now on, and create one. System accounts get no vault: nobody logs in
-  /// to them with a permanent password. The module does not even start the helper for most of the excluded services. The helper
-  /// repeats the rule beside the code that it protects.
+  /// Whether the password of this login may open the vault from now on, or create one. System accounts get no vault, because nobody
+  /// logs in to them with a permanent password. The module does not even start the helper for most of the excluded services. The
+  /// helper repeats the rule beside the code that it protects.
   var mayTrustToken: Bool {
     request.mayCreate && account.uid >= Account.firstPersonUID && !helper_excludes_service(request.service)
   }

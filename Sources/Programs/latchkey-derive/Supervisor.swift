@@ -6,25 +6,26 @@ import LatchkeyPosix
 /// and between them the *supervisor*.
 ///
 /// The caller waits for the worker, but not for ever. When the caller has waited long enough, it sends `HELPER_GO_ON`. Then the
-/// supervisor answers for the worker, the starter ends, and the worker goes on without them. The worker is not a child of the caller:
-/// login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not even die of
-/// SIGKILL. If the caller ends without sending that byte, the worker ends too. Starter and supervisor never have a secret or a
-/// file. If a worker ends before it has read its request, the supervisor overwrites the request unread.
+/// supervisor answers for the worker, the starter ends, and the worker continues without them. The worker is not a child of the
+/// caller: login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not even
+/// die of SIGKILL. If the caller ends without sending that byte, the worker ends too. Starter and supervisor never have a secret or
+/// a file. If a worker ends before it has read its request, the supervisor overwrites the request unread.
 enum Supervisor {
-  /// How long a worker may take in all, in milliseconds. The time that the machine slept counts. On a slow machine, or a busy
-  /// one, Argon2id takes a minute.
+  /// The time limit for all of a worker's work, in milliseconds. The machine's sleep counts too. On a slow machine, or a busy one,
+  /// Argon2id takes a minute.
   static let limit = 300_000
-  /// How long a worker may take to read its request, in milliseconds. On a busy machine that takes a while.
+  /// The time in which a worker must read its request, in milliseconds. On a busy machine this takes a while.
   private static let requestLimit = 8000
-  /// The longest wait between two looks at the clock, in milliseconds: a wait does not count the time that the machine slept.
+  /// The longest wait between two looks at the clock, in milliseconds. The wait is short, because it does not count the machine's
+  /// sleep.
   private static let turn = 1000
-  /// How long a worker may take to erase its memory after SIGTERM, in milliseconds.
+  /// The time in which a worker must erase its memory after SIGTERM, in milliseconds.
   private static let endLimit = 2000
   /// The worker's message that it has the request. Only after that do bytes on the channel belong to the supervisor.
   private static let hasRequest: UInt8 = 255
   /// The worker's message that it must go on even if the caller ends.
   private static let outlives: UInt8 = 254
-  /// The worker's word that the caller need not wait for it.
+  /// The worker's message that the caller need not wait for it.
   private static let releases: UInt8 = 253
 
   /// The worker's messages to its supervisor.
@@ -35,13 +36,13 @@ enum Supervisor {
     /// Whether there still is a supervisor, which ends this process in time.
     var isSupervised: Bool { getppid() == supervisor }
 
-    /// The request was read as a whole.
+    /// Tells the supervisor that the worker has read the whole request.
     borrowing func tellRequestRead() { tell(Supervisor.hasRequest) }
 
     /// The work must be done even if the caller ends.
     borrowing func tellOutlives() { tell(Supervisor.outlives) }
 
-    /// Lets the caller go on. Call it once it is certain that somebody else expects the result.
+    /// Lets the caller continue. Call it when it is certain that another process expects the result.
     var callerRelease: () -> Void {
       let pipe = pipe.number
       return {
@@ -146,7 +147,7 @@ enum Supervisor {
         guard left > 0 else { break }
         var entries = [
           pollfd(fd: result, events: Int16(POLLIN), revents: 0),
-          // Only the end of the starter counts here.
+          // Of the starter, only its end counts.
           pollfd(fd: isAlone ? -1 : starter, events: 0, revents: 0),
           pollfd(fd: isAlone || !mayReadChannel ? -1 : channel, events: Int16(POLLIN), revents: 0),
         ]
@@ -154,7 +155,7 @@ enum Supervisor {
         if entries[0].revents != 0, !readResult() { finish() }
         if isAlone { continue }
         if entries[2].revents != 0 { readChannel() }
-        // The starter has ended. If the caller sent `HELPER_GO_ON` before, the worker goes on.
+        // The starter has ended. If the caller sent `HELPER_GO_ON` before, the worker continues.
         if !isAlone, entries[1].revents != 0 {
           if !mayReadChannel { waitForRequest() }
           if mayReadChannel { readChannel() }
@@ -221,7 +222,7 @@ enum Supervisor {
       _ = write(starter, &status, MemoryLayout<Int32>.size)
     }
 
-    /// Ends the supervisor: the worker has answered, or has ended without an answer.
+    /// Ends the supervisor, after the worker has answered or has ended without an answer.
     private mutating func finish() -> Never {
       // The caller gets the answer before the worker's end.
       if !isAlone, let answer { send(byte: answer) }
@@ -242,7 +243,7 @@ enum Supervisor {
       _exit(0)
     }
 
-    /// Erases the request if the worker has ended before it read that.
+    /// Erases the request if the worker has ended before it read the request.
     private func eraseUnread() {
       if !hasRequest { RequestMemory.eraseUnread(in: channel) }
     }

@@ -14,7 +14,7 @@ struct Options {
   var promptProgram: String
   /// The rules that were installed.
   var rules = "/usr/share/latchkey/rules.yaml"
-  /// Where the machine's device key service listens.
+  /// The path of the socket at which the machine's device key service listens.
   var deviceSocket = ServiceDeviceKey.path
   /// The user who owns the vault.
   let account: Account

@@ -72,7 +72,7 @@ public struct Doctor: Sendable {
     return findings.map { Self.isOfSession($0.id) ? $0.whileOff : $0 }
   }
 
-  /// Whether a check is about a running Latchkey. Such a finding is not a fault if somebody turned Latchkey off.
+  /// Whether a check is about a running Latchkey. Such a finding is no fault if somebody turned Latchkey off.
   private static func isOfSession(_ id: String) -> Bool {
     ids.contains(id) || id.hasPrefix("provider.")
   }

@@ -23,16 +23,16 @@ public struct Finding: Equatable, Sendable {
       }
     }
 
-    /// The worse condition is the greater one.
+    /// A worse condition is greater.
     public static func < (left: Condition, right: Condition) -> Bool { left.weight < right.weight }
   }
 
   /// A way to fix the problem.
   public enum Fix: Equatable, Sendable {
-    /// A command line for the person's shell. No `sudo` in it may touch a path below a home: the programs of its owner can put a
-    /// link there at any moment.
+    /// A command line for the person's shell. It must not use `sudo` on a path below a home, because the programs of the home's
+    /// owner can put a link there at any moment.
     case command(ShellCommand)
-    /// A step that no command does.
+    /// A step for the person that no command can do.
     case advice(String)
   }
 
@@ -53,7 +53,7 @@ public struct Finding: Equatable, Sendable {
     if case .command(let command)? = fix { command.line } else { nil }
   }
 
-  /// A step that no command does, or the remark; nil without a step or remark.
+  /// A step for the person that no command can do, or the remark; nil if there is neither.
   public var advice: String? {
     if case .advice(let text)? = fix { text } else { remark }
   }

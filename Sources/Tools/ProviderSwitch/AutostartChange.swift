@@ -12,7 +12,7 @@ enum AutostartChange: Equatable {
   /// The parts of gnome-keyring that have nothing to do with secrets.
   static let otherParts = "--components=pkcs11,ssh"
 
-  /// - Parameter hasParts: whether the provider has other parts beside the part for secrets.
+  /// - Parameter hasParts: whether the provider also has parts that are not for secrets.
   init(_ command: String, of provider: Provider, hasParts: Bool) {
     guard hasParts else {
       self = .hide

@@ -9,10 +9,10 @@ struct OwnedFiles {
   let owner: uid_t
   /// Whether the files count for all users. Only the owner may be able to change the folders above such files.
   var areForAll = false
-  /// Called before each change of the disk. A test ends there as a kill would.
+  /// Called before each change of the disk. A test ends the program there, like a kill.
   var beforeChange: () throws(PosixError) -> Void = {}
 
-  /// Settings files are small; a larger file is something else.
+  /// Settings files are small. A larger file is no settings file.
   static let sizeLimit = 1 << 20
 
   /// The state of a path.
@@ -40,8 +40,9 @@ struct OwnedFiles {
     }
   }
 
-  /// The first folder above a path that somebody other than the owner could replace, or that is a link; nil if there is none. A
-  /// file that is written there as root could otherwise end up anywhere. A person's own folders are the person's business.
+  /// The first folder above a path that somebody other than the owner could replace, or that is a link; nil if there is none.
+  /// Otherwise a file that root writes there could go to any place. The folders of a person are not checked, because the person may
+  /// change them.
   func stranger(onTheWayTo path: String) -> String? {
     guard areForAll else { return nil }
     var folders = [Self.folder(path)]
@@ -49,14 +50,14 @@ struct OwnedFiles {
     for folder in folders.reversed() {
       var status = stat()
       guard lstat(folder == "/" && !top.isEmpty ? top : top + folder, &status) == 0 else { return nil }
-      // With an access control list, the bits of root's own group are the most that the list may allow anybody.
+      // With an access control list, the group's bits are the most that the list allows to anybody, so this check covers the list.
       let isOpen = status.st_mode & 0o022 != 0
       guard status.st_uid == owner, status.st_mode & S_IFMT == S_IFDIR, !isOpen else { return folder }
     }
     return nil
   }
 
-  /// Locks the folder itself against a second run, so that no lock file is left behind. It ends with the value.
+  /// Locks the folder itself against a second run, so that no lock file is left behind. The lock ends with the returned descriptor.
   ///
   /// - Returns: nil if the file system has no locks of folders, as on a network.
   /// - Throws: ``PosixError`` with `EWOULDBLOCK` if another process has the lock.
@@ -96,8 +97,8 @@ struct OwnedFiles {
     try synchronize(Self.folder(path))
   }
 
-  /// Gives a file the group of the replaced file. A person can only set groups of their own. Another group is dropped if the mode
-  /// gives its members no rights of their own.
+  /// Gives a file the group of the replaced file. A person can only set groups to which they belong. Another group is dropped if
+  /// the file's mode gives it no more rights than everybody has.
   private func keepGroup(of path: String, in file: borrowing FileDescriptor, mode: UInt32) throws(PosixError) {
     var former = stat()
     guard lstat(top + path, &former) == 0, former.st_mode & S_IFMT == S_IFREG,

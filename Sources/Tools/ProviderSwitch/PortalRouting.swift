@@ -2,8 +2,8 @@ import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyText
 
-/// Which backend gives sandboxed applications their secret, according to the portals.conf of each desktop, or the default
-/// without one.
+/// Finds the backend that gives sandboxed applications their secret. The portals.conf of each desktop names it; without such a
+/// file, the default counts.
 struct PortalRouting {
   let root: SystemRoot
   let scope: SwitchScope
@@ -31,7 +31,8 @@ struct PortalRouting {
     ).sorted()
   }
 
-  /// For each desktop whose file leads elsewhere, a file that leads to Latchkey and comes before the desktop's own.
+  /// Adds a file for each desktop whose own file leads to another backend. The new file leads to Latchkey, and is read before the
+  /// desktop's.
   func addChanges(to wanted: inout WantedChanges) {
     // Our file is missing: a release from before portals.conf uses UseIn, or Latchkey is not installed as a backend.
     guard root.contains("/usr/share/xdg-desktop-portal/portals/latchkey.portal") else { return }
@@ -40,7 +41,8 @@ struct PortalRouting {
       let text = settings(path)
       let named = text.value(Self.interface, in: "preferred")
       guard let other = backend(text, of: desktop) else {
-        // This is so on Plasma. A file that the person or the administrator wrote stays as it is.
+        // On Plasma the desktop's own file names no backend for secrets. A file that the person or the administrator wrote stays as
+        // it is.
         if writer == .desktop, !wanted.person.keepsPortal, !leavesItOpen(text) {
           lead(desktop, path, Purpose.unnamedPortal.filled(desktop), &wanted)
         }
@@ -90,8 +92,8 @@ struct PortalRouting {
     return true
   }
 
-  /// The text of a desktop's file, for a copy of it; nil if the copy could show users a text that only root can read. Root
-  /// follows any link, and not only root may write to /usr/local/share.
+  /// The text of a desktop's file, for a copy of it; nil if the copy could show users a text that only root can read. Root can
+  /// follow any link, and others than root may write to /usr/local/share.
   private func textToCopy(_ path: String, _ files: OwnedFiles) -> SettingsText? {
     guard scope == .allUsers else { return settings(path) }
     guard let state = try? files.state(path), let text = state.text, let mode = state.mode, mode & 0o004 != 0 else {
@@ -118,7 +120,7 @@ struct PortalRouting {
   private static let portals = "/usr/share/xdg-desktop-portal/portals"
 
   /// The backend in use: the first installed one that the file names for secrets; else the first backend with secrets that the file
-  /// names for everything; else a backend that claims the desktop. Nil without a backend.
+  /// names for everything; else a backend that claims the desktop; nil if there is no backend.
   private func backend(_ text: SettingsText, of desktop: String) -> String? {
     if let named = names(text.value(Self.interface, in: "preferred")) {
       return named.first { root.contains("\(Self.portals)/\($0).portal") }

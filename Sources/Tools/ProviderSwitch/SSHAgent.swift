@@ -4,7 +4,7 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
-/// gnome-keyring's ssh agent, which version 42 has beside its part for secrets.
+/// gnome-keyring's ssh agent, which version 42 has in addition to its part for secrets.
 public struct SSHAgent {
   /// The agent's state.
   public enum Content: Equatable {
@@ -31,8 +31,8 @@ public struct SSHAgent {
     }
   }
 
-  /// Ends the ssh-agent behind the agent. If gnome-keyring ends at the wrong moment, its ssh-agent goes on, and the next one could
-  /// not listen.
+  /// Ends the ssh-agent behind the agent. If gnome-keyring ends at the wrong moment, its ssh-agent keeps running, and the next one
+  /// could not listen.
   public func endInner() {
     do throws(PosixError) {
       let other = try Self.connect(to: innerPath).peer()
@@ -77,7 +77,7 @@ public struct SSHAgent {
     return keys
   }
 
-  /// Why the end of the agent would lose keys; nil if the end loses none. A key that is in no file of `~/.ssh` was added by hand,
+  /// The reason why the agent must not end; nil if its end loses no keys. A key that is in no file of `~/.ssh` was added by hand,
   /// and is lost with the agent.
   public func whyItStays(root: SystemRoot, home: String) -> String? {
     switch content {

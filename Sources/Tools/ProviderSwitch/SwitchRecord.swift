@@ -22,7 +22,7 @@ struct SwitchRecord: Codable, Equatable {
     do {
       let state = try files.state(path, limit: sizeLimit)
       if state == .absent { return SwitchRecord() }
-      // A link is not ours. If a link were taken for a missing record, a switch would replace the link, and forget its target.
+      // A link is not our record. If it were taken for a missing record, a switch would replace the link, and forget its target.
       guard case .file(let bytes, _) = state else { throw SwitchError.unreadableRecord(path) }
       let record = try JSONValue(parsing: bytes).decoded(as: SwitchRecord.self)
       guard record.version == 1 else { throw SwitchError.unreadableRecord(path) }

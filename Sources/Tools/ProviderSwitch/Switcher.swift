@@ -2,8 +2,7 @@ import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix
 
-/// Makes the changes of a switch and puts them back. After an interruption, running it again in either direction goes on from
-/// there.
+/// Makes the changes of a switch and puts them back. After an interruption, another run in either direction continues from there.
 struct Switcher {
   let files: OwnedFiles
   let scope: SwitchScope
@@ -60,7 +59,7 @@ struct Switcher {
     let known = record.changes[place]
     guard known.before != change.before || known.after != change.after else { return }
     record.changes[place] = change
-    // Lines that this command wrote before and that are unchanged. Their former values are put back.
+    // These lines were written by an earlier run and are unchanged. Their former values are put back.
     var kept = known
     kept.settings.removeAll { old in change.settings.contains { $0.section == old.section && $0.key == old.key } }
     guard !kept.settings.isEmpty, let before = kept.puttingBackSettings(in: change.before) else { return }
@@ -92,7 +91,7 @@ struct Switcher {
         if [EPERM, ENOTSUP, EFBIG].contains(error.code) { return false }
         throw error
       }
-      // This check comes late, because a folder on the way may have become another user's, where root removes nothing.
+      // This check comes late, because a folder on the way may now belong to another user, and root removes nothing there.
       try files.removeLeftover(of: change.path)
       // A package's upgrade may have put its own file in place of the changed one.
       if now == change.before || change.lacksLine(now) { return true }
@@ -119,14 +118,14 @@ struct Switcher {
 }
 
 extension FileChange {
-  /// Whether the change added a line that is gone, so that nothing is left to put back.
+  /// Whether the line that the change added no longer exists, so that nothing is left to put back.
   fileprivate func lacksLine(_ now: FileState) -> Bool {
     guard let line else { return false }
     return now == .absent || now.text.map { !$0.split(separator: "\n").contains(line[...]) } ?? false
   }
 
-  /// The present file, with our lines in their former state; nil if the file has none of our lines any more. Programs write their
-  /// settings anew, so a file seldom stays unchanged.
+  /// The present file, with our lines in their former state; nil if the file has none of our lines any more. Programs rewrite their
+  /// settings, so a file seldom stays unchanged.
   func puttingBackSettings(in now: FileState) -> FileState? {
     if let line, let text = now.text, let mode = now.mode {
       var lines = text.split(separator: "\n", omittingEmptySubsequences: false)

@@ -4,7 +4,7 @@ import LatchkeyGettext
 /// The changes for a finger at the lock screen: one PAM line in front of pam_fprintd.so, in the files of the lockers that ask for
 /// a finger.
 extension WantedChanges {
-  /// Adds the line where it is missing. Another file than a locker's own is never changed.
+  /// Adds the line where it is missing. Only a locker's own file is ever changed.
   mutating func addFingerLines() {
     for line in FingerLine.all(in: root) {
       switch line.place {

@@ -4,7 +4,7 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeyText
 
-/// Finds what starts other providers of secrets, and collects the changes that keep each from doing so.
+/// Finds everything that starts another provider of secrets, and collects the changes that prevent each such start.
 struct WantedChanges {
   let root: SystemRoot
   let person: ProviderSwitch.Person
@@ -158,7 +158,7 @@ struct WantedChanges {
     }
   }
 
-  /// gnome-keyring's unit goes on without its part for secrets; a unit without other parts is masked.
+  /// gnome-keyring's unit keeps running without its part for secrets; a unit without other parts is masked.
   private mutating func turnOff(unit: String, of provider: Provider) {
     let own = "\(scope.units)/\(unit)"
     if let state = state(own), state != .absent, !isAlias(state) {
@@ -194,7 +194,7 @@ struct WantedChanges {
           """))
       return
     }
-    // The service of this socket goes on.
+    // The service of this socket keeps running, so the socket stays too.
     if unit.hasSuffix(".socket"), keepsRunning(unit.dropLast(".socket".count) + ".service") { return }
     addLink(own, to: "/dev/null", Purpose.unitOff.filled(provider.name))
   }

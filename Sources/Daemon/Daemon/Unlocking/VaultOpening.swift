@@ -312,8 +312,8 @@ final class VaultOpening {
 
   // MARK: - a finger at a prompt
 
-  /// Has a finger verified for a prompt on the screen that unlocks the vault. Behind a locker nobody could see what the touch is for,
-  /// and the finger belongs to the locker.
+  /// Lets the reader verify a finger for a prompt that unlocks the vault. Behind a locker nobody could see the purpose of the
+  /// touch, and the finger belongs to the locker.
   private func touch(
     forPrompt number: UInt64, from peer: ControlPeer, answer: @escaping (Result<Done, Refusal>) -> Void
   ) {

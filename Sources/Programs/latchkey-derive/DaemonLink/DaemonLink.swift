@@ -15,15 +15,15 @@ final class DaemonLink {
   private let mayCreate: Bool
   /// The deadline for all answers.
   let end: Int
-  /// The end of the time without locks and logouts after the password, as far as known, on the clock of
-  /// `Process.microsecondsSinceBoot`. At first, this is the moment of the password.
+  /// The latest known moment without a lock or a logout since the password, on the clock of `Process.microsecondsSinceBoot`. At
+  /// first, this is the moment of the password.
   private var given: UInt64
 
-  /// How long the daemon may take for one answer, in milliseconds. A busy machine slows down the daemon as well as this process.
+  /// The time limit for one answer of the daemon, in milliseconds. It is long, because a busy machine slows down the daemon too.
   private static let answerLimit = 10_000
-  /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
+  /// The time for which a login waits until the user's service manager opens the control socket, in milliseconds.
   private static let socketLimit = 1000
-  /// How much of the helper's time is reserved for the delivery, in milliseconds.
+  /// The part of the helper's time that is reserved for the delivery, in milliseconds.
   static let deliveryTime = 300
 
   init(_ request: borrowing DeriveRequest, uid: uid_t, end: Int) {
@@ -38,7 +38,7 @@ final class DaemonLink {
   /// A connection to a daemon that runs, or that the service manager starts.
   func client() throws(ControlError) -> ControlClient { try ControlClient(runtime: runtime, uid: uid) }
 
-  /// Does the same, but waits a moment for a service manager that is just starting beside PAM's session modules.
+  /// Connects like ``client()``, but waits a moment for a service manager that PAM's session modules have just started.
   func connect() throws(ControlError) -> ControlClient {
     let deadline = Process.now + DaemonLink.socketLimit
     while access(ControlSocket.path(runtime: runtime), F_OK) != 0 && access(runtime, F_OK) == 0
@@ -55,8 +55,8 @@ final class DaemonLink {
 
   /// Tells the daemon which user and service authenticate.
   ///
-  /// - Parameter limit: how long the daemon may take, in place of the usual time.
-  /// - Returns: the answer if no keys are wanted; nil if they are.
+  /// - Parameter limit: the time limit for the daemon, instead of the usual one.
+  /// - Returns: the answer if the daemon wants no keys; nil if it wants them.
   func greet(
     _ daemon: borrowing ControlClient, _ stage: Hello.Stage, until limit: Int? = nil
   ) throws(ControlError) -> DeriveResult? {
@@ -76,7 +76,8 @@ final class DaemonLink {
     return given < now && now - given > Hello.unknownTime
   }
 
-  /// Notes that a daemon knows of this process by now. That daemon would have ended the process at any event after the password.
+  /// Notes that a daemon knows this process. The daemon ends the process at a lock or a logout, so a process that still runs has
+  /// missed neither until now.
   func noteFollowed() { given = Process.microsecondsSinceBoot }
 
   /// Tells the daemon that a session began, although the session unlocks nothing. The daemon will hear of the session's end too,
@@ -99,7 +100,7 @@ final class DaemonLink {
     return try daemon.derive(body)
   }
 
-  /// A connection to a daemon that knows what this process is about to do.
+  /// A connection to a daemon that knows the work of this process.
   private func announced() throws(ControlError) -> ControlClient {
     let daemon = try client()
     try daemon.ask(CheckMayDerive(), until: deadline())

@@ -1,8 +1,8 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// The end of a daemon that an upgrade left behind. It understands no helper any more, and ends for a helper that has keys for the
-/// installed daemon.
+/// Ends a daemon that an upgrade left behind. It no longer understands the helpers, and ends if a helper has keys for the installed
+/// daemon.
 struct DaemonReplacement {
   let run: Run
 
@@ -13,7 +13,7 @@ struct DaemonReplacement {
   /// - Returns: nil if the installed daemon runs now, or is started at the next connection.
   func perform() throws -> DeriveResult? {
     let daemon = try run.daemon.client()
-    // A daemon of another version counts from its hello, no matter when the password was given.
+    // A daemon of another version does not know when the password was given, and counts events only from its hello.
     guard !run.daemon.isLate else { return .late }
     // The greeting announces this process on the same connection. Until the former daemon ends, a lock or sleep ends this process,
     // as with a daemon of this version.
@@ -40,8 +40,8 @@ struct DaemonReplacement {
     let keybag = try run.keybags.load()
     // Only the device key opens such a keybag, and only the daemon has that key.
     guard !keybag.isPasswordless else { return false }
-    // All work is repeated for the installed daemon. That daemon is greeted first, so that a lock meanwhile counts as later there,
-    // too.
+    // All work is repeated for the installed daemon. That daemon is greeted first, so that it, too, counts a lock during this work
+    // as later than the password.
     switch run.request.operation {
     case .recover: _ = try keybag.open(code: try RecoveryCode(typed: run.request.token))
     case .openBySecurityKey: _ = try keybag.open(securityKeyAnswer: try SecurityKeyRequest.answer(of: run.request))

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeySodium
 
 /// Gives the vault new keys. The keybag gets the new keys first, beside the keys that the database still depends on. So after an
-/// interruption the next unlock brings the former and the new keys.
+/// interruption, the next unlock gets both the former and the new keys.
 struct KeyRotation {
   let run: Run
 

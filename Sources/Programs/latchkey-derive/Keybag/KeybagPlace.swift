@@ -13,7 +13,7 @@ final class KeybagPlace {
   /// that hangs must not hold up the greeting of the daemon.
   private var identity: Folder.Identity??
 
-  /// How long a daemon may take to heal the keybag, in milliseconds.
+  /// The time in which a daemon must heal the keybag, in milliseconds.
   private static let healingLimit = 500
 
   init(home: String, uid: uid_t, daemon: DaemonLink) {
@@ -85,7 +85,7 @@ final class KeybagPlace {
     try KeybagFile.replace(keybag, with: next, in: try folder())
   }
 
-  /// Writes the first keybag. Slow work comes first, while nothing in the home folder is held.
+  /// Writes the first keybag. The slow work comes first, before this process opens or locks anything in the home folder.
   func create(_ make: () throws(KeybagError) -> Keybag.Opened) throws(KeybagError) -> Keybag.Opened {
     try checkPlace()
     try makeFolder()
@@ -97,8 +97,8 @@ final class KeybagPlace {
     }
   }
 
-  /// Raises the keybag's generation after keys were taken. The daemon has made a database with the keys, so from now on a missing
-  /// database is a loss.
+  /// Raises the keybag's generation after the daemon took the keys. The daemon has made a database with the keys, so from now on a
+  /// missing database is a loss.
   func confirm(_ opened: borrowing Keybag.Opened) throws(KeybagError) {
     try rewrite(opened, in: try folder()) { (opened, _) throws(KeybagError) in
       opened.keybag.awaitsDatabase ? try opened.confirming() : nil

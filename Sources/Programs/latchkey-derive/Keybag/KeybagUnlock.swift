@@ -13,7 +13,7 @@ struct KeybagUnlock {
     do throws(KeybagError) {
       opened = try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
     } catch {
-      // The person at the session must learn why the vault stays locked, and what helps.
+      // The daemon is told, so that the person learns why the vault stays locked, and how to unlock it.
       if error == .wrongPassword { run.daemon.noteOtherPassword(daemon) }
       throw error
     }
@@ -25,7 +25,7 @@ struct KeybagUnlock {
     _ opening: consuming Keybag.Opened, of keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool
   ) throws -> DeriveResult {
     var opened = opening
-    // Minutes may have passed. The present keybag counts: a password that ended meanwhile opens nothing.
+    // Minutes may have passed, so the present keybag counts. If it no longer has this password, nothing is unlocked.
     let folder = try run.keybags.folder()
     let present = try run.keybags.load(from: folder)
     if present != keybag {

@@ -2,13 +2,14 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Whether an account has a login password, as far as it is known.
+/// Whether an account has a login password, as far as this program can know it.
 enum LoginPassword {
   /// The account has no password: its field in the local shadow file is exactly empty.
   case none
   /// The field is not empty, even if no password fits it.
   case some
-  /// The state of the password is unknown: the account is not in that file, its password is elsewhere, or only root could read the file.
+  /// The state of the password is unknown: the account is not in that file, its password is elsewhere, or only root could read the
+  /// file.
   case unknown
 
   static let shadow = "/etc/shadow"
@@ -16,8 +17,8 @@ enum LoginPassword {
 
   /// Searches the shadow file (shadow(5)) for the first line of the account.
   ///
-  /// No library reads the file: such readers keep the lines that they read, even other users', in memory that is not erased. The
-  /// name service would also ask other sources of accounts.
+  /// No library reads the file, because it would keep the lines, even other users', in memory that is not erased. The name service
+  /// would also ask other sources of accounts.
   init(of account: Account, in path: String) {
     self = .unknown
     let name = Array(account.name.utf8)

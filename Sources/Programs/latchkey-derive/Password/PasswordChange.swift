@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 
-/// The change of the login password. It is unknown whether the system accepts the new password, so both passwords open the vault
-/// until a login proves one of them. The daemon has no part in this change.
+/// The change of the login password. This program cannot know whether the system accepts the new password. So both passwords open
+/// the vault until a login proves one of them. The daemon has no part in this change.
 struct PasswordChange {
   let run: Run
 
@@ -21,8 +21,8 @@ struct PasswordChange {
     return .unlocked
   }
 
-  /// Handles a former password that opens nothing, because it was set without the vault. The new password may be one that the vault
-  /// knows already. If not, the new password opens nothing either.
+  /// Handles a former password that does not open the vault, because it was set without Latchkey. The vault may know the new
+  /// password already. If not, the new one does not open the vault either.
   private func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: run.request.token) } catch {

@@ -14,7 +14,7 @@ struct PasswordRepair {
     let keybag = try run.keybags.load()
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
-    // Slow work comes before the delivery: a person who has waited for the keys may log out at once, which ends this process as
+    // The slow work comes before the delivery: a person who has waited for the keys may log out at once, which ends this process as
     // well.
     let added = try daemon.derive { () throws(KeybagError) in
       try opened.addingPassword(run.request.token, opensNothing: true, cost: .measured())
@@ -31,7 +31,7 @@ struct PasswordRepair {
     let result = try run.daemon.deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     do throws(KeybagError) { try run.keybags.add(next.protectors[0], by: opened) } catch {
-      // This password will not open the vault after the next lock. The daemon is told, so that its status names the problem.
+      // After the next lock this password will not open the vault. The daemon is told, so that its status names the problem.
       run.daemon.noteOtherPassword(daemon)
       throw error
     }

@@ -1,7 +1,7 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
+/// Turns a collection's passphrase into its key, for one prompt. It does not use the keybag.
 struct PromptPassphrase {
   let run: Run
 

@@ -14,8 +14,8 @@ struct ProtectorChange {
   /// Ends the unlock by a finger.
   func removeFinger() throws -> DeriveResult { try change { opened in try opened.removingFinger() } }
 
-  /// Lets logins without a password unlock the items that are readable behind the locked screen. Replaces an existing protector of
-  /// a session.
+  /// Lets logins without a password unlock the items that are readable behind the locked screen. It replaces an existing protector
+  /// of a session.
   func addSession() throws -> DeriveResult {
     let sessions = SessionSecrets(run: run)
     return try change { opened in
@@ -65,8 +65,8 @@ struct ProtectorChange {
     return try replace(opened, next)
   }
 
-  /// - Parameter next: makes the next keybag; nil if there is nothing to change. It throws `alreadyThere` if another security key has
-  ///   the name or the credential.
+  /// - Parameter next: makes the next keybag; nil if there is nothing to change. It throws `alreadyThere` if another security key
+  ///   has the name or the credential.
   private func replace(
     _ opened: borrowing Keybag.Opened, _ next: (borrowing Keybag.Opened) throws -> Keybag?
   ) throws -> DeriveResult {

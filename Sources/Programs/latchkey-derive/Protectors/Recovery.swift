@@ -21,7 +21,7 @@ struct Recovery {
       let result = try FirstPassword(run: run).protect(opened, by: run.request.second, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    // Slow work comes before the delivery: until then, the daemon ends this process before the machine sleeps.
+    // The slow work comes before the delivery: until then, the daemon ends this process before the machine sleeps.
     let next = try daemon.derive { () throws(KeybagError) in
       try opened.settingPassword(run.request.second, cost: .measured())
     }

@@ -27,7 +27,7 @@ enum SecurityKeyRequest {
     return key
   }
 
-  /// The name of a key, with its length in front as one byte, and what follows.
+  /// Splits the bytes into the name of a key, which follows one byte with its length, and the rest.
   static func nameAndRest(_ bytes: [UInt8]) throws -> (String, [UInt8]) {
     guard let length = bytes.first, bytes.count > Int(length),
       let name = String(validating: bytes.dropFirst().prefix(Int(length)), as: UTF8.self)

@@ -31,8 +31,8 @@ struct DeriveRequest: ~Copyable {
   let services: String
   /// The socket that replaces the device key service's; empty for the usual socket.
   let device: String
-  /// The password, the passphrase for the prompt, a recovery code, or a security key's answer; empty for a login without a password. For `removePassword` it
-  /// is the present password, for `changePassword` the new one.
+  /// The password, the passphrase for the prompt, a recovery code, or a security key's answer; empty for a login without a password.
+  /// For `removePassword` it is the present password, for `changePassword` the new one.
   let token: SecureBytes
   /// `recover` has the new login password here, `changePassword` the former password, `rewrap` the former password or a recovery
   /// code. A change of security keys has the name and more (``SecurityKeyRequest``). Other requests have nothing here.
@@ -94,7 +94,7 @@ struct DeriveRequest: ~Copyable {
     self.second = second
   }
 
-  /// A decimal number of 1 to 2^63 - 1 as the module writes it, or 0 for an empty text; nil for all else.
+  /// Reads a decimal number from 1 to 2^63 - 1, in the form that the module writes, or 0 for an empty text; nil for any other text.
   private static func promptNumber(_ text: String) -> UInt64? {
     if text.isEmpty { return 0 }
     guard text.utf8.first != UInt8(ascii: "0"), text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
@@ -127,7 +127,7 @@ extension HelperOperation {
     }
   }
 
-  /// Whether a second secret comes behind the token.
+  /// Whether a second secret follows the token.
   var hasSecond: Bool {
     switch self {
     case .recover, .changePassword, .rewrap, .addSecurityKey, .removeSecurityKey, .renameSecurityKey: true

@@ -11,7 +11,7 @@ enum LateResult {
     withVaList([text.utf8Start]) { vsyslog(priority, "%s", $0) }
   }
 
-  /// nil for a result without a problem, and if the session ended or was locked meanwhile.
+  /// nil for a result without a problem, and for a session that ended or was locked meanwhile.
   private static func line(_ result: DeriveResult) -> (Int32, StaticString)? {
     switch result {
     case .wrongPassword: (LOG_NOTICE, "the login password does not open the vault")

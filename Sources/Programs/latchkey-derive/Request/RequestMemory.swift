@@ -28,7 +28,7 @@ struct RequestMemory: ~Copyable {
     let number = helper_receive_memory(channel)
     guard number >= 0 else { return nil }
     let file = FileDescriptor(owning: number)
-    // A file with a name could be anybody's file, so it is not overwritten.
+    // A file that has a name may belong to anybody, so it is not overwritten.
     guard let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 0,
       status.st_size == size
     else { return nil }

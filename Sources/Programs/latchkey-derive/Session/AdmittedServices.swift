@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 
 /// The PAM services whose logins without a password unlock the items that are readable behind the locked screen. The administrator
-/// names the services in a file, one name a line, # before a comment. Without the file no service is named.
+/// names the services in a file, one name in each line, and # before a comment. Without the file no service counts.
 struct AdmittedServices {
   static let path = "/etc/latchkey/services"
   private static let sizeLimit = 65536
@@ -52,7 +52,7 @@ struct AdmittedServices {
     return names
   }
 
-  /// Whether a service is on the list. A service in which nobody logs in never counts, even if the file names it.
+  /// Whether a service is on the list. A service that logs nobody in never counts, even if the file names it.
   func contain(_ service: String) -> Bool {
     !helper_excludes_service(service) && names.contains(Array(service.utf8))
   }

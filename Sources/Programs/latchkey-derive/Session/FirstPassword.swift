@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The first password of a login that had none. The vault gets new keys, because everybody with the machine could reach the former
-/// ones.
+/// The first password of a login that had none. The vault gets new keys, because everybody with access to the machine could get the
+/// former ones.
 struct FirstPassword {
   let run: Run
 
@@ -14,8 +14,8 @@ struct FirstPassword {
     do {
       return try protect(try KeybagUnlock(run: run).open(keybag, at: daemon), by: run.request.token, at: daemon)
     } catch KeybagError.overtaken {
-      // While Argon2id ran, the daemon may have opened the vault by the device key, and confirmed that there is a database.
-      // Without another try, the vault would stay without a password until the next login.
+      // While Argon2id ran, the daemon may have opened the vault by the device key, and confirmed that there is a database. If this
+      // program did not try again, the vault would have no password until the next login.
       let present = try run.keybags.load()
       guard present.isPasswordless else { throw KeybagError.overtaken }
       return try protect(try KeybagUnlock(run: run).open(present, at: daemon), by: run.request.token, at: daemon)
@@ -36,7 +36,7 @@ struct FirstPassword {
       // without protection for ever.
       let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
       try run.keybags.replace(opened.keybag, with: kept)
-      // The daemon reads the keybag again when somebody asks for the daemon's status.
+      // A request for its status makes the daemon read the keybag again.
       _ = try? daemon.ask(GetStatus(), until: run.daemon.deadline())
       return .tooManyEpochs
     }

@@ -16,7 +16,7 @@ enum SessionAdmission: ~Copyable {
   /// Yes.
   case granted(LoginConnection)
 
-  /// How long the device key service may take, in milliseconds. It may have to be started first.
+  /// The time limit for the device key service, in milliseconds. The service may have to be started first.
   private static let timeout = 800
 
   init(_ request: borrowing DeriveRequest, account: Account, login: LoginPassword) {

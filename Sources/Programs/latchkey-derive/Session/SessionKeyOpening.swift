@@ -23,7 +23,7 @@ struct SessionKeyOpening {
     guard let protector = keybag.sessionProtector, let wrapping = protector.deviceWrapping else {
       return .nothingNeeded
     }
-    // The service may take as long as time is left for the delivery.
+    // The service gets all the time that is left before the delivery.
     let secret = try run.admission.unwrap(
       wrapping.wrapped, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id),
       until: run.end - DaemonLink.deliveryTime)
@@ -36,7 +36,7 @@ struct SessionKeyOpening {
     let delivery = SessionDelivery(vault: keybag.vault, key: key)
     return switch try daemon.deliver(delivery, until: run.daemon.deadline()) {
     case .live, .staged: .sessionOpened
-    // More is unlocked already, or the machine goes to sleep.
+    // The vault is unlocked already, or the machine goes to sleep.
     case .refused: .nothingNeeded
     case .wrongKeys, .unusable: .damaged
     }

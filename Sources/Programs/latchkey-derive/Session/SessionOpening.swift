@@ -3,7 +3,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The beginning of a session. The whole stack has accepted the password. Creates the vault if there is none, and unlocks it.
+/// The beginning of a session, after the whole PAM stack has accepted the password. It creates the vault if there is none, and
+/// unlocks it.
 struct SessionOpening {
   let run: Run
 
@@ -51,8 +52,8 @@ struct SessionOpening {
 
   // MARK: - a first session
 
-  /// How long the daemon may take for the device key's secret of a new vault, in milliseconds. The daemon waits that long, less a
-  /// few seconds, for a device key service that is starting.
+  /// The time in which the daemon must get the device key's secret of a new vault, in milliseconds. The daemon itself waits a few
+  /// seconds less for a device key service that is starting.
   private static let secretLimit = 25_000
 
   private func createByPassword() throws -> DeriveResult {
@@ -112,7 +113,7 @@ struct SessionOpening {
     }
     let opened: Keybag.Opened
     do throws(KeybagError) {
-      // A daemon that wants no keys ends the connection soon. The vault is still created.
+      // If the daemon wants no keys, it ends the connection soon, so the work is done without it. The vault is created in any case.
       let isWanted = need == nil
       opened = try run.keybags.create { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
     } catch {

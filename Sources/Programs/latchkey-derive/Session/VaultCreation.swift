@@ -2,7 +2,7 @@ import LatchkeyControl
 import LatchkeyKeybag
 
 /// Creates the vault in an open session and unlocks it. A person was asked for the login password, and the whole stack has accepted
-/// it. A vault that exists by now is unlocked as by any other prompt.
+/// it. If the vault exists by now, it is unlocked, as after any other prompt.
 struct VaultCreation {
   let run: Run
 

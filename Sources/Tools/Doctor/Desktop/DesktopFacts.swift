@@ -16,7 +16,7 @@ public struct DesktopFacts: Sendable {
 
   /// The vault's own status.
   public struct Vault: Equatable, Sendable {
-    /// Where the device key is kept: "tpm", "host", "file", "unavailable" or empty.
+    /// The place of the device key: "tpm", "host", "file", "unavailable" or empty.
     public let deviceKey: String
     /// Whether memory that holds secrets is locked.
     public let isMemoryLocked: Bool
@@ -47,7 +47,7 @@ public struct DesktopFacts: Sendable {
       case user
       /// The TPM was cleared, or is another TPM.
       case chip
-      /// The file beside the vault is damaged.
+      /// The device key's file beside the vault is damaged.
       case file
     }
 
@@ -101,7 +101,7 @@ public struct DesktopFacts: Sendable {
   public var hasDisplay = false
   /// The terminal of this program.
   public var terminal = Terminal.none
-  /// The name of the person's account, if the local shadow file has it and no password fits; else nil.
+  /// The name of the person's account, if the account is in the local shadow file and no password fits; else nil.
   public var lockedAccount: String?
   /// SSH_AUTH_SOCK; empty if the variable is not set.
   public var agentSocket = ""

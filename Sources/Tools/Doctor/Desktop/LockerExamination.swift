@@ -6,7 +6,7 @@ struct LockerExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  /// Programs that announce the lock themselves, by logind or the bus; cut as the kernel cuts names.
+  /// Programs that announce the lock themselves, by logind or the bus. The names are as short as the kernel shows them.
   private static let announcers: Set<String> = [
     "gnome-shell", "ksmserver", "kwin_wayland", "kwin_x11", "xss-lock", "swayidle", "hypridle", "xscreensaver",
     "mate-screensave", "cinnamon-screen", "cinnamon", "xfce4-screensav", "light-locker", "gnome-screensav", "phosh",
@@ -37,7 +37,7 @@ struct LockerExamination {
 
   func findings() -> [Finding] { [news(), locker()] + sleep() }
 
-  /// Whether the vault gets news of sessions at all.
+  /// Checks whether the vault hears of sessions at all.
   private func news() -> Finding {
     let id = "lock-news"
     switch facts.vault {

@@ -52,7 +52,8 @@ struct PromptExamination {
     }
   }
 
-  /// fprintd, and PAM's way to fprintd. Without a reader nothing is wrong: items that require a finger stay locked.
+  /// Checks fprintd and its PAM service. A machine without a reader has no fault, and items that require a finger stay locked
+  /// there.
   private func fingers() -> Finding {
     let id = "fingers"
     let hasService = root.contains("/usr/share/dbus-1/system-services/net.reactivated.Fprint.service")

@@ -1,8 +1,8 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Checks whether a finger at the lock screen reaches the vault: the person's protector, the lockers' lines, and who else claims
-/// the reader.
+/// Checks whether a finger at the lock screen can unlock the vault. It looks at the person's protector, at the lockers' lines, and
+/// at other programs that claim the reader.
 struct FingerExamination {
   let root: SystemRoot
   /// Whether the vault has the protector `finger`; nil if that is unknown.
@@ -71,7 +71,7 @@ struct FingerExamination {
         "in front of pam_fprintd.so in \(PAMExamination.list(lines.filter { $0.place == .there }.map(\.service)))"))
   }
 
-  /// gdm asks by both of its services at the same time, and the reader serves one.
+  /// gdm uses both of its services at the same time, but the reader serves only one.
   private func reader() -> [Finding] {
     guard root.contains("/etc/pam.d/gdm-fingerprint"), let stack = try? PAMStack("gdm-password", .auth, in: root),
       let other = stack.entries.first(where: { $0.module == "pam_fprintd.so" })

@@ -3,7 +3,7 @@ import CLatchkeyHelper
 /// The line by which a screen locker has a finger unlock the vault, and its place in the locker's stack: in front of
 /// pam_fprintd.so, which stays.
 package struct FingerLine: Equatable {
-  /// Where the line is, or belongs.
+  /// The place of the line, or the place where it belongs.
   package enum Place: Equatable {
     /// The locker asks for no finger.
     case none
@@ -13,8 +13,8 @@ package struct FingerLine: Equatable {
     case missing(String)
     /// The line is missing, or behind pam_fprintd.so, and other lines of this file have to be understood first.
     case unclear(String)
-    /// The locker runs as the person. latchkey-deviced has a finger verified for root's programs alone. So a finger opens
-    /// this screen only, with the line or without.
+    /// The locker runs as the person. latchkey-deviced verifies a finger only for root's programs. So a finger opens only this
+    /// screen and no vault, with the line or without it.
     case screenOnly
   }
 
@@ -31,7 +31,7 @@ package struct FingerLine: Equatable {
 
   /// The PAM service.
   package let service: String
-  /// Where the line is.
+  /// The place of the line.
   package let place: Place
 
   /// The lockers of a system that have a file.
@@ -54,8 +54,8 @@ package struct FingerLine: Equatable {
     if !rootsLockers.contains(service) { return own == nil && first == nil ? .none : .screenOnly }
     guard let reader = first else { return own == nil ? .none : .there }
     if let own { return own < reader ? .there : .unclear(entries[own].file) }
-    // In a file that services share, the line would count for sudo and others too. A jump over the line would end one line too
-    // early. The line would skip all lines behind the reader's: perhaps a second factor.
+    // In a file that services share, the line would count for sudo and others too. A jump that passes the line would end one line
+    // too early. And the line would skip all lines after the reader's, perhaps a second factor.
     let isInReach =
       entries[reader].file == file && entries[reader].depth == 0
       && !entries[..<reader].contains { $0.control.jumps }
@@ -84,7 +84,7 @@ extension PAMControl {
   /// Whether the module's success ends the stack.
   fileprivate var isDone: Bool { action(for: .success) == .done }
 
-  /// Whether the stack goes on as well without the module.
+  /// Whether the stack continues even if the module fails.
   fileprivate var isOptional: Bool {
     [PAMAnswer.refused, .stranger, .unavailable, .ignore].allSatisfy { action(for: $0) == .ignore }
   }

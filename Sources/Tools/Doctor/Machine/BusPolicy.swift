@@ -6,7 +6,7 @@ package struct BusPolicy {
 
   package init(root: SystemRoot) { self.root = root }
 
-  /// The first rule against the name, and its file; nil without one.
+  /// The first rule against the name, and its file; nil if there is no such rule.
   package var refusal: (path: String, rule: String)? {
     let folders = ["/usr/share/dbus-1/session.d", "/etc/dbus-1/session.d"]
     let files = folders.flatMap { folder in

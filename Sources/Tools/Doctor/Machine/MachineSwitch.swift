@@ -22,8 +22,8 @@ package struct MachineSwitch {
   /// The mask by which an administrator keeps every user's vault from being started; nil without one.
   package var mask: String? { UnitFiles(root: root, home: nil).mask("latchkeyd.socket") }
 
-  /// The command that ends such masks. If there is a record, the command works for all masks: `switch` alone is refused after an
-  /// administrator's mask, and unmasking alone leaves the other providers on after a hand-back.
+  /// The command that ends such masks. If there is a record, the command works for all masks. `switch` alone is refused after an
+  /// administrator's mask, and after a hand-back, unmasking alone does not turn off the other providers.
   package var unmask: String { isMaskedWithRecord ? "\(Self.unmaskUnits) && \(Self.takeOver)" : Self.unmaskUnits }
 
   private static let unmaskUnits = "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"

@@ -1,11 +1,11 @@
 import LatchkeyGettext
 
-/// Checks how much memory may be locked: locked memory is never written to the disk.
+/// Checks the limit of locked memory, which is never written to the disk.
 struct MemoryExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  /// systemd's own limit since version 243. A lower one has no room for large secrets beside the keys.
+  /// systemd's own limit since version 243. A lower limit has no room for large secrets beside the keys.
   private static let enough: UInt64 = 8 << 20
 
   func findings() -> [Finding] {
@@ -55,8 +55,8 @@ struct MemoryExamination {
 
   private static let option = "init_on_free"
 
-  /// Latchkey erases its own memory. The programs that a password passes through leave copies of it, which only the kernel can
-  /// clear. Few systems erase freed memory, as this costs some speed. So this is not a warning, and the finding names the option.
+  /// Latchkey erases its own memory. But other programs that handle a password leave copies of it, which only the kernel can clear.
+  /// Few systems erase freed memory, because this costs some speed. So this is not a warning, and the finding names the option.
   private func freed() -> Finding {
     let id = "memory.freed"
     if clearsFreedPages { return .ok(id, translated("the kernel clears freed memory")) }
@@ -70,12 +70,13 @@ struct MemoryExamination {
     )
   }
 
-  /// The setting of the kernel's command line, else of its build. A kernel without a configuration in /boot counts as usual.
+  /// The setting on the kernel's command line, or else the one of its build. A kernel without a configuration in /boot counts as
+  /// usual.
   private var clearsFreedPages: Bool {
     let prefix = "\(MemoryExamination.option)="
     let words = root.lines("/proc/cmdline").flatMap { $0.split(separator: " ") }
     if let last = words.last(where: { $0.hasPrefix(prefix) }) {
-      // The words that the kernel takes for yes.
+      // The first letters of the words that the kernel accepts as yes.
       let value = last.dropFirst(prefix.count).lowercased()
       return ["1", "y", "t", "on"].contains { value.hasPrefix($0) }
     }

@@ -38,7 +38,7 @@ package struct RunningProcess {
     self.arguments = arguments
   }
 
-  /// How much memory the process may lock, in bytes; nil if the limit is unknown, `UInt64.max` without a limit.
+  /// The most memory that the process may lock, in bytes; nil if the limit is unknown, `UInt64.max` without a limit.
   func lockLimit(in root: SystemRoot) -> UInt64? {
     for line in root.lines("/proc/\(id)/limits") where line.hasPrefix("Max locked memory") {
       guard let soft = line.dropFirst("Max locked memory".count).split(separator: " ").first else { return nil }

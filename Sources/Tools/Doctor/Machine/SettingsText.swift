@@ -1,5 +1,5 @@
-/// The text of a settings file in sections, as KDE, Qt, GLib and systemd have them. Every line that is not changed stays as it
-/// is, byte for byte.
+/// The text of a settings file with sections, such as the files of KDE, Qt, GLib and systemd. Every line that is not changed stays
+/// as it is, byte for byte.
 package struct SettingsText {
   private var lines: [String]
 

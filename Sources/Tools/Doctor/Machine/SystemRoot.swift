@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyText
 
-/// The files of a system, below `/` or a stand-in for it. Links do not lead out of that folder.
+/// The files of a system, below `/` or below another folder for tests. Links do not lead out of that folder.
 public struct SystemRoot: Sendable {
   /// The kind of file at a path.
   package enum Content: Equatable {
@@ -89,7 +89,7 @@ public struct SystemRoot: Sendable {
     return free
   }
 
-  /// How many bytes the file system of a path has left for its user; nil if the path is missing or inaccessible.
+  /// The free bytes for a user in the file system of a path; nil if the path is missing or inaccessible.
   func freeSpace(_ path: String) -> Int? {
     guard let file = try? open(path, flags: linux_open_path) else { return nil }
     return file.freeSpace

@@ -42,8 +42,8 @@ package struct UnitFiles {
     }
   }
 
-  /// The files that say what a service runs, in the order in which they are read: its own, then its drop-ins. If several
-  /// drop-ins have one name, the first folder's counts.
+  /// The files that say what a service runs, in the order in which they are read: its own, then its drop-ins. If several drop-ins
+  /// have the same name, only the one in the first folder counts.
   package func sources(_ unit: String) -> [String] {
     var dropIns: [String: String] = [:]
     for folder in folders {
@@ -59,7 +59,7 @@ package struct UnitFiles {
     var commands: [String] = []
     for line in sources.flatMap({ root.lines($0) }) where line.hasPrefix("ExecStart=") {
       let command = line.dropFirst("ExecStart=".count)
-      // An empty line drops the lines before it.
+      // In a unit, an empty value removes the lines before it.
       if command.isEmpty { commands = [] } else { commands.append(String(command)) }
     }
     return commands

@@ -7,13 +7,13 @@ struct PAMControl: Equatable {
     case bad
     case die
     case reset
-    /// Skip so many of the following lines.
+    /// Skip this number of lines.
     case jump(Int)
   }
 
   private let actions: [String: Action]
 
-  /// A word, or `[answer=action …]`; nil if libpam would not understand it.
+  /// Reads a word, or `[answer=action …]`; nil if libpam would not understand the text.
   init?(_ text: String) {
     if text.hasPrefix("["), text.hasSuffix("]") {
       var actions: [String: Action] = [:]
@@ -49,7 +49,7 @@ struct PAMControl: Equatable {
   /// For an answer without a name or a default, libpam uses `bad`.
   func action(for answer: PAMAnswer) -> Action { actions[answer.rawValue] ?? actions["default"] ?? .bad }
 
-  /// Whether any answer has such an action.
+  /// Whether any answer has an action for which `isWanted` is true.
   func has(_ isWanted: (Action) -> Bool) -> Bool { actions.values.contains(where: isWanted) }
 
   /// Whether the success of a module ends the stack early, so that the module is another way in.
@@ -61,13 +61,13 @@ struct PAMControl: Equatable {
   }
 }
 
-/// A module's answer, as far as it matters here.
+/// The answers of a module that matter here.
 enum PAMAnswer: String, Equatable {
   case success
   case ignore
   /// The password is wrong.
   case refused = "auth_err"
-  /// The module has no such user, because it looks elsewhere.
+  /// The module does not know the user, because it looks in another place.
   case stranger = "user_unknown"
   /// The module cannot be used, such as a reader without a finger.
   case unavailable = "authinfo_unavail"

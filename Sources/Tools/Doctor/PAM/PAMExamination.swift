@@ -94,7 +94,7 @@ struct PAMExamination {
       case .session: session(stack, isPasswordless: service == .passwordless)
       case .password: password(stack, isChange: service == .change)
       }
-    // A service that only looks like a login may be something else.
+    // A service that only looks like a login may be another kind of service, so its problems are warnings.
     return service != .likeLogin
       ? problems : problems.map { Problem(kind: $0.kind, condition: .warning, text: $0.text) }
   }
@@ -160,7 +160,7 @@ struct PAMExamination {
       let end = trial.lastWord.map { entries[$0].module } ?? translated("the line before")
       return problem(.broken, translated("in session after \(end), which ends the stack"))
     }
-    // A second pam_systemd.so, as in some files, does nothing: the session exists already.
+    // Some files have a second pam_systemd.so. It does nothing, because the session exists already.
     let hasSession = trial.called[..<ours].contains { entries[$0].module == "pam_systemd.so" }
     let late = trial.called[ours...].map { entries[$0] }.first {
       $0.bringsHome || ($0.module == "pam_systemd.so" && !hasSession)
@@ -179,7 +179,7 @@ struct PAMExamination {
     }
     let entries = stack.entries
     let askers = entries.indices.filter { entries[$0].isAsker }
-    // Without such a line the service changes no password.
+    // A service without such a line changes no password.
     if askers.isEmpty { return [] }
     guard entries.contains(where: \.isOurs) else {
       return problem(translated("not in password, so a password that is changed there does not unlock the vault"))

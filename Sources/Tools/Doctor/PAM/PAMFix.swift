@@ -106,7 +106,7 @@ struct PAMFix {
       """)
   }
 
-  /// authselect writes the shared files anew from a profile. The administrator can make a profile.
+  /// authselect overwrites the shared files from a profile. The administrator can make a profile.
   private func fedora() -> [Candidate] {
     let words = root.lines("/etc/authselect/authselect.conf").map(String.init)
     let paths = lacking { _ in "/etc/pam.d/postlogin" }
@@ -176,7 +176,7 @@ struct PAMFix {
     }
   }
 
-  /// The place of lines that go to the end of a file, as the last line of their type.
+  /// Adds each line at the end of its file, as the last line of its type.
   private func appending(_ paths: [PAMStack.Kind: String]) -> Candidate {
     var outcome = root
     var command: ShellCommand = ""

@@ -11,13 +11,13 @@ struct PAMStack {
 
   /// A line that names a module, or begins a stack within the stack.
   struct Entry: Equatable {
-    /// The module without its folder, as `pam_unix.so`; empty if a substack begins here.
+    /// The module without its folder, such as `pam_unix.so`; empty if a substack begins here.
     let module: String
     /// The module in its written form, with a folder if the line has one.
     let path: String
     let options: [String]
     let control: PAMControl
-    /// How many substacks the line is in.
+    /// The number of substacks that contain the line.
     let depth: Int
     /// The file that has the line.
     let file: String

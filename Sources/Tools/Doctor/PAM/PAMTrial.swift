@@ -1,4 +1,4 @@
-/// A simulation of a stack as libpam runs it, with modules that answer as for an ordinary person who types a password.
+/// Goes through a stack as libpam does. Each module answers as it would for an ordinary person who types a password.
 struct PAMTrial {
   /// The entries whose modules were called, in order.
   private(set) var called: [Int] = []
@@ -79,7 +79,7 @@ struct PAMTrial {
     return next
   }
 
-  /// A substack counts as one line. Nil if there are fewer lines, because no jump leads out of a stack.
+  /// The target of a jump, which counts a substack as one line. Nil if there are fewer lines, because no jump leads out of a stack.
   private static func jump(over count: Int, in entries: [PAMStack.Entry], from index: Int) -> Int? {
     let depth = entries[index].depth
     var next = index + 1
@@ -98,12 +98,12 @@ struct PAMTrial {
     case "pam_latchkey.so", "pam_selinux_permit.so": return .ignore
     case "pam_deny.so", "pam_rootok.so": return .refused
     case "pam_faillock.so" where entry.options.contains("authfail"): return .refused
-    // The entry comes after the right password, so it is not a shortcut, whatever its control says.
+    // The entry comes after the right password, so it is no shortcut, even if its control looks like one.
     case "pam_faillock.so" where entry.options.contains("authsucc"): return .success
     case "pam_usertype.so" where entry.options.contains("isregular"): return .success
     case let module where askers.contains(module) && accepting != .every:
       return accepting == .none ? .refused : .stranger
-    // This is another way in, or a test that fails for most services or users.
+    // A shortcut is another way to log in, or a test that fails for most services or users.
     default: return entry.control.isShortcut ? .unavailable : .success
     }
   }

@@ -27,7 +27,7 @@ struct KWalletExamination {
         fix: Provider.fix(root))
     }
     let running = RunningProcess.all(of: facts.uid, in: root).map(\.name)
-    // A KWallet without a name on the bus was prepared by the login, and waits for ever.
+    // A KWallet without a name on the bus was started by the login's PAM module, and waits for ever.
     if let name = KWalletFront.names.first(where: facts.ownedNames.contains), !running.contains(KWalletFront.process),
       running.contains(where: { $0.hasPrefix("kwalletd") })
     {

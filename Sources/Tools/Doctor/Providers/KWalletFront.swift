@@ -1,6 +1,7 @@
 import LatchkeyText
 
-/// latchkey-kwallet, which answers KDE's programs in KWallet's place: what starts it, and what starts KWallet itself.
+/// latchkey-kwallet, which answers KDE's programs in KWallet's place: the files that start it, and the ones that start KWallet
+/// itself.
 package struct KWalletFront {
   /// The names by which KDE's programs find their wallets.
   package static let names = ["org.kde.kwalletd5", "org.kde.kwalletd6"]
@@ -48,7 +49,7 @@ package struct KWalletFront {
 
   private static let plain = Set("/-_.+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
 
-  /// The files of the bus for a name, the file that counts first.
+  /// The files of the bus for a name. The first one counts.
   package static func files(for name: String, home: String?) -> [String] {
     ((home.map { ["\($0)/.local/share"] } ?? []) + ["/usr/local/share"]).map { "\($0)/dbus-1/services/\(name).service" }
   }

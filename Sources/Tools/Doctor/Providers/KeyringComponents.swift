@@ -11,7 +11,7 @@ package struct KeyringComponents {
   /// nil if the line names no components, and so starts the usual ones.
   package init?(_ command: String) {
     let options = ["--components=", "--components ", "-c "]
-    // A shell with a -c of its own may stand before the program.
+    // The command may begin with a shell that has its own -c.
     let program = command.firstRange(ofText: "gnome-keyring-daemon")?.upperBound ?? command.startIndex
     let starts = options.compactMap { command[program...].firstRange(ofText: $0)?.upperBound }
     guard let start = starts.first else { return nil }

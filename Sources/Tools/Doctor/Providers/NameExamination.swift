@@ -87,7 +87,7 @@ struct NameExamination {
     }
   }
 
-  /// Agents for ssh of other keyrings, which go on beside Latchkey. They have no secret of the vault, and ignore its locks.
+  /// Agents for ssh of other keyrings, which may run beside Latchkey. They have no secret of the vault, and ignore its locks.
   private func agents() -> [Finding] {
     let running = Set(RunningProcess.all(of: facts.uid, in: root).map(\.name))
     var findings: [Finding] = []

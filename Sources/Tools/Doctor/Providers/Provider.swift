@@ -7,7 +7,7 @@ package struct Provider: Sendable {
   package struct Setting: Sendable {
     /// The path below the home folder.
     package let file: String
-    /// The file that counts for users without such a line of their own; nil if the program reads no such file.
+    /// The file that counts for users who have no such line in their own file; nil if the program reads no such file.
     package let machineFile: String?
     package let section: String
     package let key: String
@@ -18,7 +18,7 @@ package struct Provider: Sendable {
     /// The program that reads the line, if older versions lack the setting.
     package let reader: String?
 
-    /// The effective value, and its file: the person's file, else the file of all users; nil if neither has the line.
+    /// The effective value, and its file: the person's file, or else the file for all users; nil if neither has the line.
     func source(_ root: SystemRoot, home: String?) -> (path: String, value: String)? {
       let files = [home.map { "\($0)/\(file)" }, machineFile].compactMap { $0 }
       return files.lazy.compactMap { path in
@@ -169,7 +169,7 @@ package struct Provider: Sendable {
     let service = unit.hasSuffix(".socket") ? unit.dropLast(".socket".count) + ".service" : unit
     guard files.mask(unit) == nil, files.mask(service) == nil, files.path(unit) != nil else { return false }
     let commands = files.commands(in: files.sources(service))
-    // A file that cannot be read counts by its name.
+    // A unit whose files cannot be read counts because of its name.
     return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 

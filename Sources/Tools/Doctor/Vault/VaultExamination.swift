@@ -87,7 +87,7 @@ struct VaultExamination {
     }
   }
 
-  /// The way back to a device key that no restart brings back, and the way on without it.
+  /// Advice to a person whose device key is damaged: the ways to restore it, and the way without it.
   private func advice(_ damage: DesktopFacts.Vault.DeviceDamage, _ vault: String) -> String {
     let again = "latchkey lock && latchkey unlock"
     let stop = "sudo systemctl stop latchkey-deviced.socket latchkey-deviced.service"
@@ -166,7 +166,7 @@ struct VaultExamination {
       fix: .advice(translated("Move \(path) to a folder of yours on a local disk, and put a link in its place.")))
   }
 
-  /// A read-only disk. Even to read a secret, SQLite needs to write a file there.
+  /// Checks for a read-only disk. Even to read a secret, SQLite must write a file there.
   private func readOnlyDisk(_ id: String) -> Finding? {
     guard root.isReadOnly(place) else { return nil }
     return Finding(
@@ -228,8 +228,8 @@ struct VaultExamination {
     return nil
   }
 
-  /// The way back to a file that was put aside. A command of root's on a path below a home would follow the links that
-  /// the home's programs put there.
+  /// The way to restore a file that was put aside. It uses no root command, because this would follow links that the programs of
+  /// the home's owner can put there.
   static var putBack: String {
     translated(
       "The command deletes nothing. If an administrator put this there for you, ask for a copy that belongs to you.")

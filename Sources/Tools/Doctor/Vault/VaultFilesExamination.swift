@@ -21,7 +21,7 @@ struct VaultFilesExamination {
 
   private static let id = "vault.files"
   private static let databaseMagic = Array("SQLite format 3\0".utf8)
-  /// At an unlock, the vault repairs what it can.
+  /// The next unlock repairs the vault if it can.
   private static let repair = Finding.Fix.command("latchkey lock && latchkey unlock")
 
   private var folder: String { "\(facts.home)/.local/share/latchkey" }
