@@ -61,7 +61,7 @@ struct BackupCommand: ParsableCommand {
           return report
         }
       }
-      // The unfinished file is gone by now.
+      // The unfinished file has been removed by now.
       progress.end()
       Interruption.release()
       throw Failure.cancelled
@@ -75,10 +75,10 @@ extension BackupCommand {
   }
 }
 
-/// How long the daemon may take.
+/// The time limits for the daemon, in milliseconds.
 enum ArchiveLimits {
   /// The limit for one answer.
   static var answer: Int { LatchkeyPosix.Process.now + 30_000 }
-  /// How long the step may take that writes a whole restore.
+  /// The deadline of the step that writes a whole restore.
   static var writing: Int { LatchkeyPosix.Process.now + 600_000 }
 }

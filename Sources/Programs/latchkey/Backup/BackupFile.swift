@@ -41,7 +41,7 @@ final class BackupFile {
           : translated("\(path) cannot be read: \(String(cString: strerror(error.code)))"))
     }
     offset = header.count
-    // The file is cut within the header. The message says so, even if the file is not a backup at all.
+    // The file ends within the header. The message says so, even if the file is no backup at all.
     do throws(BackupError) { cost = try BackupHeader(decoding: header).derivation.cost } catch {
       throw Failure.backup(error.reason.told)
     }
@@ -61,7 +61,7 @@ final class BackupFile {
     } catch { throw Failure.file(translated("\(path) cannot be read: \(String(cString: strerror(error.code)))")) }
   }
 
-  /// How much of the file was read.
+  /// The part of the file that was read, in percent.
   var percent: Int { size == 0 ? 100 : min(100, offset * 100 / size) }
 
   /// The next chunk; there must be one.

@@ -53,7 +53,7 @@ final class BusQuestions {
       if error.isStandard("NameHasNoOwner") { return .known([]) }
       return .unknown(translated("the bus does not say who waits for \(name): \(error.message)"))
     }
-    // A connection that has gone meanwhile waits no longer.
+    // A connection that has ended meanwhile waits no longer.
     return .known(
       connections.compactMap { connection in
         let peer = try? wait { done throws(BusError) in

@@ -13,7 +13,7 @@ struct SessionQuestions {
   let place: DaemonPlace
   let home: String
 
-  /// How long one answer may take, in milliseconds.
+  /// The time limit for one answer, in milliseconds.
   private static let timeout = 5000
   private static let secrets = "org.freedesktop.secrets"
 
@@ -55,10 +55,10 @@ struct SessionQuestions {
     return ControllingTerminal.openForQuestions(path) == nil ? .unusable(path) : .usable(path)
   }
 
-  /// Whether this account gets no vault, whatever its password: nobody logs in to such an account with a lasting password.
+  /// Whether this account gets no vault, even with a password, because nobody logs in to such an account with a permanent password.
   static var isSystemAccount: Bool { getuid() < Account.firstPersonUID }
 
-  /// The message for a person whose command needs a vault, and who has none.
+  /// The message for a person whose command needs a vault, if there is none.
   static var lackOfVault: String {
     isSystemAccount
       ? translated("root and system accounts get no vault")
@@ -74,8 +74,8 @@ struct SessionQuestions {
 
   /// The name of the person's account, if no password fits it.
   ///
-  /// passwd(1) may read the shadow file. The account's line counts only if it exists: a directory keeps the passwords of its
-  /// accounts elsewhere. A system account gets no vault with a password either.
+  /// passwd(1) can read the shadow file, so it is asked. Its answer counts only if the account has a line there, because a
+  /// directory keeps the passwords of its accounts elsewhere. A system account gets no vault with a password either.
   static var lockedAccount: String? {
     guard !isSystemAccount, let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
       let nothing = try? SecureBytes(count: 0),

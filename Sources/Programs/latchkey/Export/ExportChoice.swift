@@ -32,11 +32,11 @@ struct ExportChoice: ParsableArguments {
     try Sodium.initialize()
   }
 
-  /// Asks whether the person is there, so that nobody takes all secrets at a screen that was left unlocked. This keeps no
-  /// program of the person's out, because each can read the same items one by one.
+  /// Asks whether the person is there, so that nobody else takes all secrets at a screen that was left unlocked. This is no
+  /// protection from the person's programs, because each can read the same items one by one.
   ///
-  /// A locked vault must be unlocked first, which asks as well. That answer does not count here: the screen may have been unlocked
-  /// meanwhile, and other programs share the prompt.
+  /// A locked vault must be unlocked first, for which the person is asked too. That answer does not count here, because the screen
+  /// may have been unlocked meanwhile, and other programs share the prompt.
   ///
   /// - Returns: the terminal for further questions; nil if nobody was asked.
   @discardableResult
@@ -66,7 +66,7 @@ struct ExportChoice: ParsableArguments {
     self.collection.isEmpty || self.collection.contains { $0 == collection.label || $0 == collection.name }
   }
 
-  /// Why an item is left out unless an option says otherwise; nil if it is exported.
+  /// The reason why an item is left out without a special option; nil if it is exported.
   func objection(to item: ListedItem) -> String? {
     if let accessibility = item.accessibility, !accessibility.migrates, !withThisDeviceOnly {
       return translated("its class, \(accessibility.name), keeps it on this device; --with-this-device-only exports it")

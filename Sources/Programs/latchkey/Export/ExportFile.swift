@@ -20,7 +20,7 @@ struct ExportFile: ParsableArguments {
 
   private var folder: String { FilePath.folder(of: file) }
 
-  /// Refuses a place where others would see the secrets, before anybody is asked a question.
+  /// Refuses a place in which others would see the secrets, before anybody is asked a question.
   func check() throws {
     if isOutput {
       guard !StandardStream.output.isTerminal || show else {
@@ -73,7 +73,7 @@ struct ExportFile: ParsableArguments {
         try choice.askForPresence()
       }
       let report = try written(kind, choice)
-      // The unfinished file is gone by now.
+      // The unfinished file has been removed by now.
       if report == nil { Interruption.release() }
       guard let report else { throw Failure.cancelled }
       return report
@@ -159,7 +159,7 @@ enum FolderAccess {
     while folder != "/" {
       folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
       if folder.isEmpty { folder = "/" }
-      // Nobody else can pass this folder.
+      // Nobody else can go through this folder.
       if let mode = self.mode(of: folder), mode & S_IXOTH == 0 { return false }
     }
     return true

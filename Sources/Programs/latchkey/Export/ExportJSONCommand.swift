@@ -63,7 +63,7 @@ private struct JSONForm: PlainForm {
       require: item.require ?? "", created: item.created, modified: item.modified, content_type: secret.contentType)
     let known = try JSONText.line(of: metadata).dropLast()
     let value = try JSONText.value(of: secret)
-    // Base64 takes a third more space. An import could not read a file that is too large.
+    // Base64 makes a secret a third larger. An import could not read a file that is too large.
     guard output.size + known.utf8.count + value.count + 4096 <= JSONExport.sizeLimit else {
       return (
         .left, translated("the file would be larger than \(JSONExport.sizeLimit >> 20) MiB; export it by --collection")

@@ -33,7 +33,7 @@ struct ExportKeePassCommand: ParsableCommand {
       try choice.prepare()
       let password = choice.dryRun ? try SecureBytes(count: 0) : try asked()
       let report = try written(password)
-      // The unfinished file is gone by now.
+      // The unfinished file has been removed by now.
       if report == nil { Interruption.release() }
       guard let report else { throw Failure.cancelled }
       return report

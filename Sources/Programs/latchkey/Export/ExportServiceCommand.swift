@@ -144,8 +144,8 @@ private struct ProviderForm: ExportForm {
     return path
   }
 
-  /// The items there that have exactly these attributes. gnome-keyring adds a schema to items without a schema, and KeePassXC adds
-  /// the fields of its entries.
+  /// The items of the other program that have exactly these attributes. gnome-keyring adds a schema to items without a schema, and
+  /// KeePassXC adds the fields of its entries.
   private func present(_ attributes: [String: String], label: String, in home: String) throws -> [String] {
     let prefix = home + "/"
     return try other.search(attributes).filter { path in

@@ -36,8 +36,8 @@ struct ExportedEntry {
   }
 
   private(set) var label: String
-  /// The attributes that all of its items have. An attribute that an import adds is among them only if the entry has no other
-  /// place for it.
+  /// The attributes that all of its items have. An attribute that only imports add is left out if the entry has another place for
+  /// its value.
   let attributes: [String: String]
   let isLogin: Bool
   private(set) var created: UInt64
@@ -57,7 +57,7 @@ struct ExportedEntry {
     secrets[field ?? .password] = secret
   }
 
-  /// Takes the secrets of another entry, if that belongs to the same login and has no secret for the same field.
+  /// Takes the secrets of another entry, if it belongs to the same login and has no secret for the same field.
   ///
   /// - Returns: whether the two entries became one.
   mutating func join(_ other: ExportedEntry) -> Bool {
@@ -73,7 +73,7 @@ struct ExportedEntry {
     names.lazy.compactMap { attributes[$0] }.first { !$0.isEmpty } ?? ""
   }
 
-  /// The address, as far as the attributes have one.
+  /// The address in the attributes; empty if there is none.
   var url: String {
     let address = first(["url", "URL", "origin_url", "action_url", "uri"])
     guard address.isEmpty else { return address }
@@ -102,7 +102,7 @@ struct ExportedEntries {
   /// The places of the entries of a login, by the attributes that its items have in common.
   private var logins: [[String: String]: [Int]] = [:]
 
-  /// Adds an item: to the entry of the same login, if there is one.
+  /// Adds an item to the entry of the same login, or else as a new entry.
   mutating func add(_ item: ListedItem, _ secret: Secret) {
     let new = ExportedEntry(item, secret)
     if new.isLogin {

@@ -67,7 +67,7 @@ struct KeePassDocument: ExportForm {
     for (name, text) in [("Title", entry.label), ("UserName", entry.user), ("URL", entry.url)] {
       try field(name, text, to: &out)
     }
-    // The attributes by which a search finds the entry. Those that an import from KeePass added are in the fields above.
+    // The attributes by which a search finds the entry. The attributes from an import from KeePass are in the fields above already.
     if !entry.isLogin {
       for (name, text) in entry.attributes.sorted(by: { $0.key < $1.key }) where !Self.standardFields.contains(name) {
         try field(name, text, to: &out)

@@ -119,11 +119,11 @@ struct ListedHistory: Encodable {
   }
 }
 
-/// How long the daemon may take, in milliseconds.
+/// The time limits for the daemon, in milliseconds.
 enum HistoryLimits {
   /// The limit for one answer.
   static let answer = 30_000
-  /// How long a new generation, or writing the restored items, may take.
+  /// The time limit for a new generation, and for the write of the restored items.
   static let writing = 600_000
 }
 

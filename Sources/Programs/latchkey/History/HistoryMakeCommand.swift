@@ -35,11 +35,11 @@ struct HistoryMakeCommand: ParsableCommand {
 }
 
 extension DaemonPlace {
-  /// Makes a generation after many items came, so that an item which is deleted within the next hour can come back. If
+  /// Makes a generation after many items were stored, so that an item that is deleted within the next hour can be restored. If
   /// generations are off, or the vault cannot make one, the items are still in the vault.
   ///
-  /// Only the last generation of each hour stays. A generation with items may have some that were deleted or replaced since, so
-  /// it is not superseded here.
+  /// Only the last generation of each hour stays. If the newest generation of this hour has items, some may have been deleted or
+  /// replaced since, so it must not be replaced here.
   func makeGeneration() {
     guard let client = try? connect(),
       let page = try? client.ask(

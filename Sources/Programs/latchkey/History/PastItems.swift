@@ -11,8 +11,7 @@ struct PastItems {
   /// The items that only generations have, in words for a person.
   let titles: [String]
 
-  /// Finds the items. Call this before anything is deleted: afterwards nobody knows the names that items had in the
-  /// generations.
+  /// Finds the items. Call this before anything is deleted: afterwards the names that items had in the generations are unknown.
   init(_ selector: ItemSelector, present: [ListedItem], _ place: DaemonPlace) throws {
     self.place = place
     let selection = selector.selection

@@ -42,9 +42,9 @@ struct ForeignFiles {
     try FileDescriptor.open(folder, flags: O_RDONLY | O_DIRECTORY).names()
   }
 
-  /// Where programs keep their data.
+  /// The folder in which programs keep their data.
   static var dataFolder: String { folder("XDG_DATA_HOME", "/.local/share") }
-  /// Where programs keep their settings.
+  /// The folder in which programs keep their settings.
   static var settingsFolder: String { folder("XDG_CONFIG_HOME", "/.config") }
   /// The person's home.
   static var home: String { LatchkeyPosix.Process.environment["HOME"] ?? Account(uid: getuid())?.home ?? "" }
@@ -64,7 +64,7 @@ struct ForeignFiles {
     return home + standard
   }
 
-  /// Opens a file. If there are several, one that cannot be opened stays behind, such as a link that leads to itself.
+  /// Opens a file. If there are several files, one that cannot be opened is skipped, such as a link that leads to itself.
   private func opened(_ path: String, _ importer: inout Importer) throws -> ForeignFile? {
     do { return try ForeignFile(path) } catch Failure.file(let reason) where paths.count > 1 {
       importer.leave(ForeignFile.name(path), translated("all of its items"), reason)

@@ -25,7 +25,7 @@ struct ImportJSONCommand: ParsableCommand {
       let export = try read()
       try choice.checkNames(among: export.collections)
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "json", [file])
-      // Each collection keeps its own name, because the default collection here may differ from the one there.
+      // Each collection keeps its own name, because the default collection of this vault may differ from the exported vault's.
       try importer.take(export.collections.map(Self.named), standard: nil, areOurs: true)
       if let standard = export.collections.first(where: { $0.name == export.standard }) {
         try importer.makeStandard(standard)

@@ -65,7 +65,7 @@ struct ImportKWalletCommand: ParsableCommand {
     }
   }
 
-  /// The default wallet, which KWallet's settings name: the person's, or else the machine's.
+  /// The name of the default wallet, from the person's settings of KWallet, or else from the machine's.
   private var standard: String {
     let machine = LatchkeyPosix.Process.environment["XDG_CONFIG_DIRS"] ?? ""
     let folders = (machine.isEmpty ? "/etc/xdg" : machine).split(separator: ":").map(String.init)
@@ -165,7 +165,8 @@ struct ImportKWalletCommand: ParsableCommand {
         """))
   }
 
-  /// KWallet's notes beside a wallet about the items that programs stored by the Secret Service; nil if they cannot be read.
+  /// KWallet's notes about the items that programs stored over the Secret Service, from a file beside the wallet; nil if the notes
+  /// cannot be read.
   private static func served(of stem: String) -> [String: ServedEntry]? {
     /// KWallet's format: beside the entries stand two times.
     enum Note: Decodable {

@@ -83,7 +83,8 @@ struct ImportPassCommand: ParsableCommand {
       // Passed by a pipe: an entry that stopped being a file must not make gpg wait.
       let outcome = try ChildProgram(name: "gpg", arguments: ["--quiet", "--decrypt"]).run(file.bytes)
       guard outcome.isDone else {
-        // Most files have the same key. A person who does not give its passphrase is not asked a hundred times.
+        // Most files have the same key. If the person does not give its passphrase, the command ends, instead of asking a hundred
+        // times.
         if items.isEmpty {
           throw Failure.file(translated("\(path) was not decrypted, so nothing was imported: \(outcome.message)"))
         }

@@ -26,7 +26,7 @@ final class ImportPassword {
     isAsked = true
   }
 
-  /// Opens a file, first without a password, because some files have no password, then with the person's password.
+  /// Opens a file. It tries first without a password, because some files have none, and then with the person's password.
   ///
   /// - Parameters:
   ///   - path: the file's path.

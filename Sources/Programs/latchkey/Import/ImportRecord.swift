@@ -2,11 +2,11 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyText
 
-/// The items of the vault that were equal at the old place when an import last saw them, with the times that each had then at both
-/// places. An item that still has its time was not changed here after that. The record has no label, attribute or secret, and
-/// nothing derived from one.
+/// The items that were equal in the vault and at the old place when an import last saw them. Each has its times of that moment at
+/// both places. An item that still has its time was not changed in the vault since then. The record has no label, attribute or
+/// secret, and nothing derived from one.
 ///
-/// Each old place counts for itself: a newer secret from one file never replaces a secret that came from another place.
+/// Each old place counts separately, so a newer secret from one file never replaces a secret that came from another place.
 struct ImportRecord: Codable {
   private var version = 1
   private var items: [String: Times] = [:]

@@ -11,7 +11,7 @@ struct ImportReport: Encodable {
     case new
     /// The vault has the item already, with the same secret.
     case same
-    /// The item at the old place was changed later than the vault's, and replaces it.
+    /// The item at the old place was changed later than the vault's item, and replaces that item.
     case newerThere = "newer_there"
     /// The vault's item was changed later, and stays.
     case newerHere = "newer_here"
@@ -70,7 +70,7 @@ struct ImportReport: Encodable {
   var notices: [String] = []
   /// Whether a part of the old place was not read.
   var still_needed = false
-  /// The files that were read. They stay in their place.
+  /// The files that were read. They are not moved.
   var files: [String] = []
 
   init(isDry: Bool) { dry_run = isDry }

@@ -61,7 +61,7 @@ struct ForeignService {
     var collections: [ForeignCollection] = []
     /// The name of the default collection.
     var standard: String?
-    /// How many items end with the session.
+    /// The number of items that end with the session.
     var passing = 0
     /// Whether the service is KeePassXC, to judge by its entries.
     var isKeePassXC = false

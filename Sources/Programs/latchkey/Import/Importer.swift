@@ -18,7 +18,7 @@ struct Importer {
   private let progress = Progress()
   private(set) var report: ImportReport
   private var record: ImportRecord
-  /// Items that replaced those of the vault.
+  /// The items that replaced items of the vault.
   private var replaced: [(path: String, item: ForeignItem)] = []
   private var done = 0
   private var count = 0
@@ -62,7 +62,7 @@ struct Importer {
     Interruption.forget()
   }
 
-  /// Ends the program by the signal that came, and says how far the import is.
+  /// Reports the progress of the import, and ends the program by the signal that came.
   private func stop() {
     progress.end()
     StandardStream.error.show(
@@ -137,7 +137,8 @@ struct Importer {
     return home
   }
 
-  /// Makes the default collection of the old place the default here, unless somebody chose one here already.
+  /// Makes the default collection of the old place the default of the vault, unless somebody chose another default in the vault
+  /// already.
   mutating func makeStandard(_ collection: ForeignCollection) throws {
     guard choice.into == nil, !choice.dryRun, choice.takes(collection) else { return }
     guard try ListedCollection.named(nil, from: vault).name == "login", collection.name != "login" else { return }
@@ -152,7 +153,7 @@ struct Importer {
 
   /// Makes sure that KDE's programs find the items of their default wallet. Programs of Frameworks 6.14 to 6.28 look for a
   /// collection with the wallet's label, and make an empty one if there is none. Later versions look in the default collection. One
-  /// collection serves both if nobody gave the default collection another label yet.
+  /// collection serves all versions, if nobody has given the default collection another label yet.
   mutating func place(defaultWallet wallet: ForeignCollection) throws {
     guard choice.into == nil, choice.takes(wallet), wallet.items.contains(where: choice.takes) else { return }
     let standard = try ListedCollection.named(nil, from: vault)
@@ -210,7 +211,8 @@ struct Importer {
     }
     home.path = path
     if label != home.title {
-      // Programs look for the collection by its path at the old place, whatever its label became.
+      // Programs look for the collection by its path at the old place. The path comes from the first label, so the collection gets
+      // its own label only now.
       try vault.set("Label", of: path, on: VaultConnection.collection, "s") { $0.appendString(home.title) }
     }
     return path
@@ -288,7 +290,7 @@ struct Importer {
     }
     for (item, mine) in relabelled { try relabel(item, mine, home) }
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
-      // Nobody knows which item replaces which other item.
+      // The command cannot know which item replaces which other item.
       let reason =
         translated(
           """
@@ -322,7 +324,7 @@ struct Importer {
       var stored: String?
       let refusal = try refusal { stored = try send(item, to: path) }
       if let refusal { return add(.left, item, home, reason: refusal) }
-      // Without a time, no item there counts as newer.
+      // Without a time, no item of the old place counts as newer.
       if let stored, item.modified > 0 { record.note(stored, here: item.modified, there: item.modified) }
     }
     let reason = protection.accessible.isEmpty ? rule ?? translated("default class") : translated("its class there")

@@ -27,10 +27,10 @@ struct PasswordStore {
   private static let ending = ".gpg"
   private static let own: Set = [".gpg-id", ".gpg-id.sig", ".gitattributes", ".gitignore", ".gitmodules"]
   private static let depthLimit = 64
-  /// How many files and folders there may be. Links can make many folders out of a few.
+  /// The most files and folders of a store. Links can make many folders out of a few.
   private static let countLimit = 100_000
 
-  /// The identity of a folder, whichever link leads to it.
+  /// The identity of a folder, which is the same for every link to the folder.
   private struct FolderIdentity: Hashable {
     let device: dev_t
     let number: ino_t

@@ -119,7 +119,7 @@ struct RunningKWallet {
   }
 
   private func open(_ wallet: String) throws(Failure) -> Int32 {
-    // A person may take long to find a password or a smart card.
+    // A person may need much time to find a password or a smart card.
     try call("open", timeout: .seconds(24 * 60 * 60)) { out in
       out.appendString(wallet)
       // 0 stands for no window.
@@ -149,7 +149,7 @@ struct RunningKWallet {
     }
   }
 
-  /// The values of a folder's entries, in Qt's form; nil if there was no memory for one.
+  /// The values of a folder's entries, in Qt's form; a value is nil if there was no memory for it.
   private func entries(_ handle: Int32, _ folder: String) throws(Failure) -> [(name: String, value: Secret?)] {
     try call("entriesList") { out in
       out.appendInt32(handle)

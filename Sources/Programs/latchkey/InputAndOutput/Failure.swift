@@ -31,7 +31,8 @@ enum Failure: Error {
   case noItem(String)
   case noService(String)
 
-  /// 0 done, 1 could not be done, 2 there is no such item, 3 no vault is running (64, wrong usage, is ArgumentParser's).
+  /// The exit status: 1 for work that could not be done, 2 if there is no such item, and 3 if no vault is running. ArgumentParser
+  /// uses 64 for wrong usage.
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent, .otherVersion, .noService: 3

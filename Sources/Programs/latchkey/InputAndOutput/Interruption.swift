@@ -15,13 +15,13 @@ enum Interruption {
   /// Whether a signal came.
   static var hasArrived: Bool { arrived.load(ordering: .relaxed) != 0 }
 
-  /// Lets signals act as usual again, and drops one that came too late, because the work is done.
+  /// Lets signals act as usual again, and drops a signal that came. It came too late, because the work is done.
   static func forget() {
     arrived.store(0, ordering: .relaxed)
     release()
   }
 
-  /// Lets signals act as usual again. A signal that came acts now.
+  /// Lets signals act as usual again. A signal that came before acts now.
   static func release() {
     for number in signals { signal(number, SIG_DFL) }
     Sodium.eraseWhenEnded()

@@ -14,7 +14,8 @@ enum JSONText {
     try JSONValue(value).text(isPretty: false)
   }
 
-  /// An item with its secret, as text if it is text, else in Base64. Only the metadata is ever a `String`.
+  /// Writes an item with its secret. A secret that is text is written as text, and any other secret in Base64. Only the metadata is
+  /// ever a `String`.
   static func write(_ item: ListedItem, _ secret: Secret) throws {
     struct ContentType: Encodable { let content_type: String }
     let type = try of(ContentType(content_type: secret.contentType)).dropFirst(2).dropLast(2)
@@ -30,14 +31,14 @@ enum JSONText {
     }
   }
 
-  /// A secret as a string: unchanged if the secret is text, else in Base64.
+  /// A secret as a string: unchanged if the secret is text, or else in Base64.
   static func value(of secret: Secret) throws -> SecureBytes {
     if secret.isText { return try secret.withBytes { try quoted($0) } }
     let encoded = try secret.withBytes { try Base64.encode(secret: $0) }
     return try quoted(encoded.bytes)
   }
 
-  /// Valid UTF-8 as a string of JSON.
+  /// A text, which must be valid UTF-8, as a string of JSON.
   private static func quoted(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
     // The greatest size of each byte, and the quotes.
     let size = text.byteOffsets.reduce(2) { size, at in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A line on the terminal that says how far a command is; nothing if standard error is not a terminal.
+/// A line on the terminal that shows the progress of a command. It is not shown if standard error is no terminal.
 final class Progress {
   private let isShown: Bool
   private var last = ContinuousClock.now - .seconds(1)

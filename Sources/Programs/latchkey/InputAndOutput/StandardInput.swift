@@ -7,7 +7,7 @@ enum StandardInput {
   /// Reads standard input to its end.
   ///
   /// - Parameters:
-  ///   - limit: how many bytes the input may have.
+  ///   - limit: the largest size of the input, in bytes.
   ///   - tooLarge: the error for a longer input.
   static func read(limit: Int, orThrow tooLarge: @autoclosure () -> Failure) throws -> SecureBytes {
     var input = try GrowingSecret()

@@ -25,7 +25,7 @@ enum StandardStream: Int32 {
 
   func write(_ text: some StringProtocol) throws { try write(Array(text.utf8).span.bytes) }
 
-  /// Writes text. It is dropped if nobody can read it any more.
+  /// Writes text. The text is dropped if nobody can read it any more.
   func show(_ text: String) { try? write(text) }
 
   /// Handles a failed call, and waits if the pipe was only full. Another program that shares the pipe may have made it

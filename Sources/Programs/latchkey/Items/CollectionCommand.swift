@@ -177,7 +177,7 @@ struct CollectionCommand: ParsableCommand {
       } catch ControlError.declined(let reason) { throw Failure.declined(reason.told) }
     }
 
-    /// Names the way without the passphrase, if the collection stayed locked although the vault is unlocked.
+    /// Adds advice to a failure, if the collection stayed locked although the vault is unlocked: the way without the passphrase.
     private func advised(_ failure: Failure, _ collection: ListedCollection) throws -> Failure {
       guard case .stillLocked(let text) = failure, try place.status().state == .unlocked else { return failure }
       return .stillLocked(

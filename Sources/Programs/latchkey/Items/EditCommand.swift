@@ -133,7 +133,7 @@ struct EditCommand: ParsableCommand {
     of item: ListedItem, with className: String?, on connection: VaultConnection
   ) throws -> [String] {
     let asking = !prompts.isForbidden
-    // Attributes that the person does not name stay, so the command reads them. For another class the secret is written anew.
+    // Attributes that the person does not name must stay, so the command reads them. For another class the secret is stored again.
     let current = try connection.opening(item.path, asking: asking) {
       let now = try ListedItem(item.path, from: connection)
       guard let attributes = now.attributes, className == nil || !now.isLocked else {

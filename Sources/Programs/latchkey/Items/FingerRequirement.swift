@@ -15,7 +15,8 @@ enum FingerRequirement {
     StandardStream.error.show("latchkey: \(TerminalText.printable(text))\n")
   }
 
-  /// Why nobody can read an item with these requirements, and the remedy; nil if somebody can, or if that is unknown.
+  /// The reason why nobody can read an item with these requirements, and the remedy; nil if somebody can, or if the command does
+  /// not know.
   static func problem(for require: String) -> String? {
     guard let control = try? AccessControl(text: require), !control.conditions.isEmpty,
       !SystemRoot().hasOwnFingerService

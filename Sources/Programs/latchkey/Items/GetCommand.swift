@@ -55,7 +55,7 @@ struct GetCommand: ParsableCommand {
         try connection.secret(of: found.path, by: channel)
       }
       if json {
-        // The item is read anew, because it may have been locked before.
+        // The item is read again, because it may have been locked before.
         let item = try ListedItem.described([try ListedItem(found.path, from: connection)], from: connection)
         for item in item { try JSONText.write(item, secret) }
         return

@@ -4,7 +4,7 @@ import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyText
 
-/// The attributes of an item, as words of the command line. No message repeats a word: it may be a secret that somebody
+/// The attributes of an item, from words of the command line. No message repeats a word, because it may be a secret that somebody
 /// typed in the wrong place.
 struct ItemAttributes {
   static let className = ClassRule.reservedPrefix + "accessible"

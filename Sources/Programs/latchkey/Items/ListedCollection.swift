@@ -2,10 +2,10 @@ import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// A collection as the vault shows it.
+/// The facts about a collection that the vault shows.
 struct ListedCollection {
   static let folder = VaultConnection.root + "/collection/"
-  /// How many parts the path of a collection has. The path of an item has one more.
+  /// The number of parts in the path of a collection. The path of an item has one more.
   static let depth = 5
   /// The label of the default collection of a new vault.
   static let firstLabel = "Login"
@@ -89,7 +89,7 @@ struct ListedCollection {
     return collections
   }
 
-  /// The collection that a person names: by the last part of its path, or by its label. Without a name, the default collection.
+  /// The collection that a person names by the last part of its path or by its label. Without a name, it is the default collection.
   static func named(_ name: String?, from connection: VaultConnection) throws -> ListedCollection {
     guard let name else { return try standard(from: connection) }
     let all = try all(from: connection)

@@ -4,7 +4,7 @@ import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// An item as the vault shows it: everything but the secret.
+/// The facts about an item that the vault shows: everything but the secret.
 struct ListedItem: Encodable {
   let path: String
   /// The label; nil if the label cannot be read now. The attributes are nil too then.

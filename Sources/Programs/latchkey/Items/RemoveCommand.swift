@@ -64,7 +64,7 @@ struct RemoveCommand: ParsableCommand {
           found.map(\.title) + pastTitles,
           advice: translated("Nothing was deleted. Name one by where it is, or use --all."))
       }
-      // The item is described before it is deleted: afterwards nobody knows its class.
+      // The item is described before it is deleted, because its class is unknown afterwards.
       let told = json ? try ListedItem.described(found, from: connection) : found
       if !json && dryRun {
         return print((found.map(\.title) + pastTitles).map { translated("Would delete \($0)") }.joined(separator: "\n"))

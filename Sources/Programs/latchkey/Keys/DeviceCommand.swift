@@ -25,7 +25,7 @@ struct DevicePlace: ParsableArguments {
   @Option(help: ArgumentHelp(translated("Where the device key service listens."), valueName: "path"))
   var socket = ServiceDeviceKey.path
 
-  /// How long a command may take, in milliseconds: a TPM is slow.
+  /// The time limit of a command, in milliseconds. It is long, because a TPM is slow.
   static let timeout = 40_000
 
   func run(_ command: ServiceDeviceKey.Command) throws {

@@ -9,14 +9,14 @@ struct FingerProtectorChange {
   let place: DaemonPlace
   let asking: RootKeyAsking
 
-  /// The cost without a TPM.
+  /// The loss of security without a TPM.
   private static let costWithoutTPM = translated(
     """
     Without a TPM the key for that is in the memory of the device key service. Anybody who can read all memory of this machine
     while the screen is locked can then unlock the vault. Every sleep ends it, so your password is needed after that.
     """)
 
-  /// Adds it, after the person confirmed what becomes weaker.
+  /// Adds the protector, after the person has confirmed the loss of security.
   func add(isConfirmed: Bool, withoutTPM: Bool) throws {
     try Failure.telling {
       let status = try RootKeyAsking.statusToAdd(at: place)
@@ -33,11 +33,11 @@ struct FingerProtectorChange {
     }
   }
 
-  /// Removes it.
+  /// Removes the protector.
   func remove() throws {
     try Failure.telling {
       _ = try asking.remove(.removeFinger, at: place)
-      // latchkeyd looks at the keybag when it is asked, and gives the key up.
+      // A request for its status makes latchkeyd read the keybag again, and give up the key.
       _ = try place.status()
       print(translated("No finger unlocks the vault from now on."))
     }

@@ -3,7 +3,7 @@ import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyKeybag
 
-/// A protector of the vault, as a person or a program sees it.
+/// The facts about a protector that a list shows to a person or a program.
 struct ListedProtector: Encodable {
   let kind: String
   let state: String

@@ -89,7 +89,7 @@ struct PassphraseAsking: ParsableArguments {
   @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
-  /// Asks, and lets the daemon have what the passphrase gives.
+  /// Asks for the passphrase, and gives the daemon the key that comes from it.
   func ask(_ purpose: PromptRequest.Purpose, collection: String, at place: DaemonPlace) throws {
     try Self.ask(purpose, collection: collection, at: place, stdin, pamFolder)
   }
@@ -146,7 +146,7 @@ final class RepeatedConversation: Conversation {
   private let terminal: TerminalConversation
   private let question: String
 
-  /// - Parameter question: the text that asks for the new secret, whatever PAM's own question is.
+  /// - Parameter question: the text that asks for the new secret instead of PAM's own question.
   init(_ terminal: TerminalConversation, question: String) { (self.terminal, self.question) = (terminal, question) }
 
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
@@ -172,7 +172,7 @@ final class RepeatedConversation: Conversation {
 final class TranslatedConversation: Conversation {
   private let terminal: TerminalConversation
   private let passphraseQuestion: String?
-  /// How many answers were given to the question for the former login password.
+  /// The number of answers to the question for the former login password.
   private(set) var formerCount = 0
 
   /// - Parameter passphraseQuestion: the text in place of the module's question for a passphrase.
@@ -214,8 +214,8 @@ extension TerminalConversation {
     do { return try TerminalConversation() } catch { throw Failure.noTerminal }
   }
 
-  /// Whether the person may answer once more: `count` times in all, but not after a refusal without a question, or once it
-  /// `isDone`. Before another try, the person reads `text`.
+  /// Whether the person may answer once more. The person may answer `count` times, but not after a refusal without a question, and
+  /// not after `isDone` is true. Before another try, the person reads `text`.
   func tries(_ count: Int, saying text: String, isDone: @escaping () -> Bool = { false }) -> () -> Bool {
     var left = count
     var answered = 0

@@ -24,9 +24,10 @@ struct RotateCommand: ParsableCommand {
   var json = false
 
   private static let stepTime: UInt32 = 100_000
-  /// How long to wait without a step, for example with a full disk. After this time the command ends, and the vault goes on alone.
+  /// The time after which the command ends if the vault makes no step, for example because of a full disk. The vault continues
+  /// alone.
   private static let standstill = Duration.seconds(30)
-  /// How long to wait without a step while the vault has a problem, which may or may not be the cause.
+  /// The same time if the vault has a problem, which may or may not be the cause.
   private static let timeout = Duration.seconds(10)
 
   private struct Report: Encodable {
@@ -93,7 +94,7 @@ struct RotateCommand: ParsableCommand {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// Shows how item keys are wrapped anew. The vault goes on by itself, even if nobody watches.
+  /// Shows the progress while item keys are wrapped again. The vault continues by itself, even if nobody watches.
   private func follow() throws {
     let isShown = !json && isatty(STDOUT_FILENO) == 1
     var status = try status()

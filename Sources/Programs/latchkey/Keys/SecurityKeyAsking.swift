@@ -15,8 +15,8 @@ final class SecurityKeyAsking {
   let asking: RootKeyAsking
   let keybag: Keybag
   private let program: SecurityKeyProgram
-  /// When the person gave the PIN, on the clock of `Process.microsecondsSinceBoot`. A lock
-  /// that comes while the key waits for a touch counts as later.
+  /// The time at which the person gave the PIN, on the clock of `Process.microsecondsSinceBoot`. A lock that comes while the key
+  /// waits for a touch counts as later.
   private(set) var given: UInt64 = 0
 
   /// - Throws: ``Failure`` if the program is not installed, or the keybag cannot be read.

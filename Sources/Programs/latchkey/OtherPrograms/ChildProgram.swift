@@ -41,7 +41,7 @@ struct ChildProgram {
     var message: String { complaints.last ?? "" }
   }
 
-  /// How many bytes the program may write.
+  /// The most bytes that the program may write.
   private static let limit = 256 << 20
 
   /// Runs the program to its end.
@@ -83,7 +83,7 @@ struct ChildProgram {
     close(&written)
     Glibc.close(complained.release())
     var reader = Reader()
-    // The limits are set before the program has its input, so that no limit comes late.
+    // The limits are set before the program gets its input, so that they hold from the beginning.
     let isLimited = limits.map { limit(child, to: $0) } ?? true
     defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
     guard isLimited else { throw cannotStart(errno) }

@@ -5,7 +5,7 @@ struct KeePassXCEntry {
   /// The attributes that may be secrets.
   private static let secretNames = ["Notes", "TOTP"]
 
-  /// The program's attributes, unchanged. An entry that no program stored keeps its own attributes, which distinguish it.
+  /// The program's attributes, unchanged. An entry that a person made keeps its own attributes, which distinguish it.
   let attributes: [String: String]
   /// Whether a part of the entry is in no attribute any more.
   let isPart: Bool

@@ -51,7 +51,7 @@ struct OtherProvider: ParsableArguments {
     return other
   }
 
-  /// Refuses a program that offers no secrets, such as a gnome-keyring that runs for its other parts.
+  /// Refuses a program that offers no secrets, such as a gnome-keyring that runs only for its other parts.
   private func checkOffers(_ other: VaultConnection) throws {
     do throws(BusError) {
       try other.properties(of: VaultConnection.root, VaultConnection.service) { (_, entry) throws(BusError) in

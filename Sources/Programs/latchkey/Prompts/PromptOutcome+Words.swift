@@ -5,7 +5,7 @@ extension PromptOutcome {
   /// The reason why a right password creates no vault, as the rest of a sentence.
   static var fullDisk: String { translated("the disk is too full to create the vault") }
 
-  /// How an unsuccessful prompt ended, as the rest of a sentence.
+  /// The end of an unsuccessful prompt, as the rest of a sentence.
   ///
   /// - Parameter outcome: nil if the outcome is unknown.
   static func words(_ outcome: PromptOutcome?) -> String {

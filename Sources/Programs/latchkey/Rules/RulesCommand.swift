@@ -34,7 +34,7 @@ struct RulesPlace: ParsableArguments {
       valueName: "file"))
   var shipped: String?
 
-  /// The user's file, then the installed one.
+  /// The user's file, and then the installed file.
   private var paths: [(path: String, mustExist: Bool)] {
     get throws {
       guard let home = home ?? Account(uid: getuid())?.home else {

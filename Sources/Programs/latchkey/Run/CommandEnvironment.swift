@@ -9,7 +9,7 @@ import LatchkeySodium
 struct CommandEnvironment: ~Copyable {
   /// Variables that hold the path of a file.
   private var paths: [String: String] = [:]
-  /// Variables with one, as the kernel takes them: NAME=VALUE and a NUL.
+  /// Variables with a secret, in the form that the kernel takes: NAME=VALUE and a NUL.
   private var secrets: [SecretVariable] = []
   private var files: [SecretFile] = []
   /// The names of all that is added.
@@ -60,9 +60,9 @@ struct CommandEnvironment: ~Copyable {
     secrets.append(SecretVariable(text))
   }
 
-  /// Runs a command to its end, and ends this program as the command ended. Without files the command takes this program's place.
+  /// Runs a command to its end, and then ends this program in the same way. Without files, the command replaces this program.
   consuming func run(_ command: [String]) throws {
-    // These are the kernel's arguments, because ArgumentParser repairs arguments that are not UTF-8.
+    // The arguments come directly from the kernel, because ArgumentParser changes arguments that are not UTF-8.
     let given = CommandLine.unsafeArgv
     var words = (Int(CommandLine.argc) - command.count..<Int(CommandLine.argc)).map { given[$0] } + [nil]
     var variables: [UnsafeMutablePointer<CChar>?] = []
@@ -143,7 +143,7 @@ struct CommandEnvironment: ~Copyable {
 
   /// Passes signals on until the command has ended.
   ///
-  /// - Returns: how the command ended, as waitpid(2) has it.
+  /// - Returns: the status of the ended command, in the form of waitpid(2).
   private static func wait(for child: pid_t) -> Int32 {
     var waited = sigset_t()
     sigemptyset(&waited)

@@ -6,8 +6,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// `latchkey credential`: gives a systemd unit the secret that its `LoadCredential=` names. Each connection has a process, so that
-/// the daemon has no part in it.
+/// `latchkey credential`: gives a systemd unit the secret that its `LoadCredential=` names. systemd starts one process of this
+/// command for each connection, so the daemon has no part in it.
 struct CredentialCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "credential", abstract: translated("Give a unit of systemd the secret that it asks for."),

@@ -16,10 +16,10 @@ struct ProjectFile {
   private static let lock = "approved.lock"
   /// The most secrets of a file. A person must see all requests at once before agreeing.
   private static let requestLimit = 16
-  /// How many characters (Unicode scalars) are shown of a name, and of all attributes of a request.
+  /// The number of characters (Unicode scalars) that are shown of a name, and of all attributes of a request.
   private static let (nameLimit, lineLimit) = (80, 200)
   private static let recordLimit = 1 << 20
-  /// How long another run may have the record, in milliseconds.
+  /// The time for which another run may lock the record, in milliseconds.
   private static let lockLimit = 5000
 
   /// The secrets that the file requests.
@@ -92,7 +92,7 @@ struct ProjectFile {
     )
   }
 
-  /// Goes on only if the person agrees, or has agreed to the same text there.
+  /// Continues only if the person agrees, or has agreed before to the same text in the same folder.
   ///
   /// - Parameters:
   ///   - items: for each request, the item that the request gets now.

@@ -4,7 +4,7 @@ import LatchkeyPosix
 import LatchkeySSHProtocol
 import LatchkeySodium
 
-/// A private key file of ssh in any format that ssh-keygen reads. ssh-keygen writes it anew without a passphrase, into memory.
+/// A private key file of ssh in any format that ssh-keygen reads. ssh-keygen converts it to a key without a passphrase, in memory.
 struct ForeignKey {
   /// More bytes are no file of a key.
   private static let limit = 1 << 20

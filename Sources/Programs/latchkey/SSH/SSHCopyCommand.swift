@@ -36,7 +36,8 @@ struct SSHCopyCommand: ParsableCommand {
       defer { Interruption.release() }
       let publicFile = try PrivateFolder(in: place.folder, for: "ssh", file: "key.pub")
       try publicFile.write(line.span.bytes)
-      // ssh-copy-id requires a private file beside it. ssh accepts a public one there, and uses the agent's key.
+      // ssh-copy-id requires a private key file beside the public one. ssh accepts a public key in that file too, and then uses the
+      // agent's key.
       let name = String(publicFile.file.dropLast(".pub".utf8.count))
       try FileDescriptor.open(name, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600).writeAll(
         line.span.bytes)
@@ -48,7 +49,7 @@ struct SSHCopyCommand: ParsableCommand {
 
   /// Runs a program to its end, with this program's input, output and environment.
   ///
-  /// - Returns: the program's status, as waitpid(2) has it.
+  /// - Returns: the program's status, in the form of waitpid(2).
   private static func run(_ command: [String]) throws -> Int32 {
     var words = command.map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }

@@ -123,7 +123,7 @@ struct SwitchCommand: ParsableCommand {
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
-  /// A note about gnome-keyring's agent for ssh, if there is one: this part goes on.
+  /// A note about gnome-keyring's agent for ssh, which keeps running; empty if there is none.
   private func agentNotes() -> [String] {
     guard
       SystemRoot(root).contains("/etc/xdg/autostart/gnome-keyring-ssh.desktop")

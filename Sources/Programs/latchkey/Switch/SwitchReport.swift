@@ -80,7 +80,7 @@ struct SwitchReport: Encodable {
       lines.append(translated("Left to you:"))
       lines += left.map { "  - \($0)" }
     }
-    // It is unknown which secrets were exported before.
+    // The command cannot know which secrets were exported before.
     if side == .back, !isForLockers, refused.isEmpty, !changes.isEmpty, !lacksVault {
       lines.append(
         translated(

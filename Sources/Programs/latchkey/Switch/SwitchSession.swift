@@ -16,7 +16,7 @@ struct SwitchSession {
   static let name = "org.freedesktop.secrets"
   private static let own = ["latchkeyd.socket", "latchkeyd.service"]
   private static let root = SystemRoot()
-  /// How long a program may take to end or to start, in milliseconds.
+  /// The time in which a program must end or start, in milliseconds.
   private static let timeout = 20_000
 
   private var agent: SSHAgent { SSHAgent(runtime: runtime) }
@@ -87,14 +87,14 @@ struct SwitchSession {
     return agent.whyItStays(root: Self.root, home: home)
   }
 
-  /// Makes everybody else leave the name, and Latchkey take it.
+  /// Makes all other programs leave the name, and Latchkey take it.
   ///
   /// - Returns: the steps that are left to the person.
   func takeOver() -> [String] {
     reloadManager()
     reloadBus()
     var left: [String] = []
-    // The parts of gnome-keyring that ran. Those that have nothing to do with secrets are started again.
+    // The parts of gnome-keyring that ran. The ones that have nothing to do with secrets are started again.
     let hadAgent = agent.isRunning
     let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
     var seen: Set<String> = []
@@ -190,7 +190,7 @@ struct SwitchSession {
     for unit in Self.own { manage("StartUnit", unit) }
   }
 
-  /// Stops Latchkey, before its units are masked: a masked unit no longer knows what to do at its end.
+  /// Stops Latchkey before its units are masked, because a masked unit no longer knows its own stop commands.
   func stopLatchkey() {
     let step = translated("Stopping latchkeyd...")
     progress.show(step)

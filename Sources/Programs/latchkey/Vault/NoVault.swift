@@ -3,9 +3,9 @@ import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyPosix
 
-/// Why no vault runs in this session, for a person who gets no connection to one, and how to start it.
+/// Tells a person without a connection to a vault why none runs in this session, and how to start it.
 enum NoVault {
-  /// How to start the vault.
+  /// The way to start the vault.
   ///
   /// A user manager that ran before the installation does not start the socket. The old manager stays with any process of a former
   /// session, so another login may not help.

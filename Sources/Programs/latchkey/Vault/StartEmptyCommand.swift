@@ -41,7 +41,7 @@ struct StartEmptyCommand: ParsableCommand {
   /// The vault first moves the entries of its log into the database.
   private static let answerLimit = 30_000
 
-  /// Has the person type the folder's name, as nobody does by mistake.
+  /// Makes the person type the folder's name, because nobody does this by mistake.
   private static func confirm(_ folder: String, items: UInt64) throws {
     try Confirmation.requireTerminal()
     let name = folder.split(separator: "/").last.map { String($0) } ?? folder

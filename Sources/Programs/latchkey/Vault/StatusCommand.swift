@@ -16,7 +16,7 @@ struct StatusCommand: ParsableCommand {
   @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 
-  /// How long the vault may take to answer, in milliseconds.
+  /// The time limit for the vault's answer, in milliseconds.
   static let answerLimit = 5000
 
   func run() throws {
@@ -276,7 +276,7 @@ struct StatusCommand: ParsableCommand {
     ]
   }
 
-  /// An explanation that an older copy of the vault was put back, and what to do.
+  /// The lines that explain that somebody put back an older copy of the vault, with the remedy.
   private static func olderFiles(_ status: Status) -> [String] {
     guard status.hasOlderKeybag || status.hasOlderDatabase else { return [] }
     var lines = [translated("An older copy of the vault was put back")]
@@ -298,7 +298,7 @@ struct StatusCommand: ParsableCommand {
     ]
   }
 
-  /// The files that healing put aside, and what to do with them.
+  /// The lines about the files that healing put aside, with advice.
   private static func damagedFiles(_ status: Status) -> [String] {
     guard !status.hasUnusableFiles else { return lastCopies(status) }
     // FORMAT.md, Keybag, has the name of another vault's.

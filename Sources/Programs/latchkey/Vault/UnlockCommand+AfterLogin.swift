@@ -2,7 +2,7 @@ import LatchkeyGettext
 import LatchkeySecretClient
 
 extension UnlockCommand {
-  /// Has a prompt unlock the vault after a login in which nobody gave a password, if a security key can do that.
+  /// Lets a prompt unlock the vault after a login in which nobody gave a password, if a security key can unlock it.
   ///
   /// The daemon holds the status back while the keys of a login by a password are on their way. An application that has asked
   /// already shares its prompt with this command, so a person sees one prompt.

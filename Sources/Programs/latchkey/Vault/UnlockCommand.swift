@@ -93,14 +93,14 @@ struct UnlockCommand: ParsableCommand {
         ) {
           (try? status()).map(Self.isDone) ?? false
         })
-      // The vault's state counts, not PAM's result: after an administrator changed the login password, PAM refuses the old
-      // one, which still opens the vault.
+      // The vault's state counts, and not PAM's result. After an administrator has changed the login password, PAM refuses the old
+      // one, but the old one still opens the vault.
       let after = try status()
       if Self.isDone(after) {
         return print(creates ? translated("The vault is created, and unlocked.") : translated("The vault is unlocked."))
       }
       switch outcome {
-      // If there are no more lines, the message says what PAM still asked for.
+      // If standard input has no more lines, the message names the next question of PAM.
       case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
       case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text, createsVault: creates)
       case .unavailable(let phrase): throw Failure.unavailable(phrase.translated)
@@ -121,7 +121,7 @@ struct UnlockCommand: ParsableCommand {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// How often a person may answer on a terminal, as with su and sudo.
+  /// The number of times that a person may answer on a terminal, as with su and sudo.
   static let tryCount = 3
 
   static func isDone(_ status: Status) -> Bool {
@@ -143,7 +143,7 @@ struct UnlockCommand: ParsableCommand {
     translated(
       "your login password was changed without Latchkey, and neither the former one nor the recovery code was given.")
 
-  /// - Parameter formerCount: how often the person answered the question for the former password or the recovery code.
+  /// - Parameter formerCount: the number of the person's answers to the question for the former password or the recovery code.
   private static func reason(_ status: Status, formerCount: Int = 0) -> String {
     // Each answer was wrong, and the problem's text would advise the step that the person just took.
     if status.needsFormerPassword, formerCount > 0 {

@@ -12,7 +12,7 @@ extension VaultConnection {
       .filter { $0.collectionPath == collection }
     return try found.map { item in
       if item.attributes != nil { return item }
-      // The item has the given attributes. The item's other attributes cannot be read now.
+      // The item has the given attributes, but its other attributes cannot be read now.
       return try naming(item) {
         try opening(item.path, asking: asking) {
           let opened = try ListedItem(item.path, from: self)
@@ -34,7 +34,7 @@ extension VaultConnection {
 
   /// Stores an item.
   ///
-  /// - Parameter times: when another program stored and last changed the item; only Latchkey reads them.
+  /// - Parameter times: the times at which another program stored and last changed the item; only Latchkey reads them.
   /// - Returns: the item's place; or the prompt, if a person has to answer first.
   func store(
     _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,

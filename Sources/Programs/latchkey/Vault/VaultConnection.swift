@@ -19,14 +19,14 @@ final class VaultConnection {
 
   let connection: ServiceConnection
   private let place: DaemonPlace
-  /// How the last prompt ended; nil if the vault's program does not report it.
+  /// The outcome of the last prompt; nil if the vault's program does not report it.
   private(set) var lastOutcome: PromptOutcome?
   /// The channel for trying whether a secret can be read.
   private var trial: SecretChannel?
 
   /// Connects, and has the session bus start the vault if it does not run.
   ///
-  /// - Parameter place: where the vault says why the vault is locked.
+  /// - Parameter place: the place of the daemon, which says why the vault is locked.
   init(_ place: DaemonPlace) throws {
     self.place = place
     do throws(ConnectionFailure) { connection = try ServiceConnection() } catch {
