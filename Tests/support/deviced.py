@@ -53,6 +53,8 @@ def effective(uid):
     if uid in (None, os.geteuid()):
         yield
         return
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
     os.seteuid(uid)
     try:
         yield
