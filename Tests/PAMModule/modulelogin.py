@@ -24,6 +24,15 @@ ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_s
 OPERATIONS = {number: name[0].lower() + name.title().replace("_", "")[1:] for name, number in helper.OPERATIONS.items()}
 FIELDS = [name.lower() for name in helper.FIELDS] + ["token"]
 COLLECTION = "latchkey-collection"
+# The stand-in helper's behaviours that are about the module's limits. With every other behaviour the helper answers at once, and
+# the limits are longer.
+TIMED = ("hang", "late", "linger", "silent", "deaf", "orphan")
+LONGER = "5"
+
+
+def pace(behaviour):
+    """The variable of the driver for the module's limits with this behaviour."""
+    return {"PAMDRIVER_SLOW": "1" if behaviour.startswith(TIMED) else LONGER}
 
 
 def parse(data):
@@ -104,6 +113,7 @@ class Login:
 
     def behave(self, behaviour):
         (self.helper.parent / "behaviour").write_text(behaviour)
+        self.pace = pace(behaviour)
 
     def configure(self, *options, service="login", helper=None, before=None, repeat=1):
         """Configures the module in all four stacks. The call fails if the module returns anything but PAM_IGNORE."""
@@ -130,7 +140,7 @@ class Login:
 
     def environment(self, **more):
         return {**os.environ, "PAMDRIVER_LOG": str(self.log), "PAMDRIVER_ASKED": str(self.folder / "asked"),
-                "TOKEN_IN_CALLER": TOKEN, **more}
+                "TOKEN_IN_CALLER": TOKEN, **self.pace, **more}
 
     def run(self, *commands, service="login", start=True, wrapper=(), **environment):
         self.log.unlink(missing_ok=True)

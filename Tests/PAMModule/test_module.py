@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from modulelogin import ENTRY_POINTS, FIELDS, MODULE, TOKEN
+from modulelogin import ENTRY_POINTS, FIELDS, MODULE, TOKEN, pace
 from support import tracing
 from support.helper import BESIDE, EXCLUDED_SERVICES, GOES_ON, HEAD_SIZE, LIMIT, RESULTS, now
 from support.pace import Limit, seconds
@@ -503,7 +503,7 @@ def test_token_is_gone_after_open_session(login):
 
 @pytest.mark.parametrize("behaviour", ["answer 3", "silent", "hang"])
 def test_token_is_gone_after_open_session_however_it_ended(login, behaviour):
-    with login.pausing("auth", "pause", "open", "pause") as process:
+    with login.pausing("auth", "pause", "open", "pause", **pace(behaviour)) as process:
         login.behave("answer 2")
         await_pause(process)
         (page,) = secret_pages(process.pid)

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from modulelogin import MODULE, TOKEN
+from modulelogin import MODULE, TOKEN, pace
 from support.helper import BESIDE, EXCLUDED_SERVICES
 from support.pace import seconds
 from test_module import FAILURES, LOG_DEBUG, LOG_NOTICE, NOTABLE, await_pause, secret_pages
@@ -180,7 +180,7 @@ def test_where_the_home_folder_is_mounted_by_the_session_the_vault_is_told_then(
 @pytest.mark.parametrize("behaviour", ["answer 5", "answer 10", "silent"])
 def test_where_it_still_takes_nothing_then_the_former_one_opens_it(expired, behaviour):
     expired.behave("answer 10")
-    with expired.pausing("auth", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
+    with expired.pausing("auth", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW, **pace(behaviour)) as process:
         await_pause(process)
         expired.behave(behaviour)
         process.communicate("x")
@@ -202,7 +202,7 @@ def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_creates_n
     """If the helper did not get the change, the former password still opens the vault, but creates no vault."""
     (expired.helper.parent / "behaviour").write_text("first 0 0")
     with expired.pausing(
-            "auth", "pause", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
+            "auth", "pause", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW, **pace(behaviour)) as process:
         await_pause(process)
         expired.behave(behaviour)
         process.stdin.write("x")
