@@ -1,5 +1,8 @@
 """A lock comes after the password and before the keys. The tests also cover several helpers of one login."""
 
+import os
+import pathlib
+
 import pytest
 from support.control import (
     CLOSE_SESSION, HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOTHING as NOTHING_WANTED, NOT_NOW, OPEN_SESSION, REFUSED, STAGED, UNLOCK, Control, hello, keys, packet,
@@ -59,6 +62,8 @@ def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
     assert (opened.lookup("app", "default") == "of default") == (when == "before")
 
 
+# Where logind runs, a user's process lifts a lock only from a session, and nobody knows whether the tests run in one.
+@pytest.mark.skipif(os.getuid() != 0 and pathlib.Path("/run/systemd/seats").exists(), reason="only root's process lifts a lock outside a session")
 def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened, logind):
     """The keys wait for the end of the locker."""
     opened.restart()
