@@ -32,6 +32,13 @@ private func serve(_ options: Options) throws -> Int32 {
   Process.overwriteFreedMemory()
   Process.ignoreBrokenPipes()
   umask(0o077)
+  // The commands that the window runs must not ask on the terminal from which somebody started it: nobody looks there, and a
+  // question of a program in the background stops the window, too.
+  let terminal = Glibc.open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+  if terminal >= 0 {
+    _ = ioctl(terminal, UInt(TIOCNOTTY), 0)
+    close(terminal)
+  }
   try Sodium.initialize()
   try Gcrypt.initialize()
   Sodium.eraseWhenEnded(and: Gcrypt.eraseAll, atExit: false)

@@ -46,6 +46,15 @@ public final class StatusPage: Widget {
     adw_status_page_set_title(opaque, title)
     adw_status_page_set_description(opaque, escapedMarkup(text))
   }
+
+  /// Has a button below the sentence: its text, and the action that it calls.
+  public func offer(_ button: (text: String, action: String)?) {
+    adw_status_page_set_child(opaque, nil)
+    guard let button else { return }
+    let made = Button(button.text).styled("pill", "suggested-action").inTheMiddle()
+    gtk_actionable_set_action_name(made.opaque, button.action)
+    adw_status_page_set_child(opaque, made.pointer)
+  }
 }
 
 /// The text, escaped for libadwaita's functions that read markup.

@@ -18,8 +18,11 @@ public final class SearchField: Widget {
   /// Calls `body` after each change.
   public func onChange(_ body: @escaping () -> Void) { Handler.connect(raw, "search-changed", body) }
 
-  /// Makes the field take every key that is typed in the window and that nothing else uses.
-  public func takeKeys(of window: Widget) { gtk_search_entry_set_key_capture_widget(opaque, window.pointer) }
+  /// Calls `body` at the Enter key.
+  public func onEnter(_ body: @escaping () -> Void) { Handler.connect(raw, "activate", body) }
+
+  /// Makes the field take every key that is typed in the window and that nothing else uses. With nil, the field takes none.
+  public func takeKeys(of window: Widget?) { gtk_search_entry_set_key_capture_widget(opaque, window?.pointer) }
 }
 
 /// Sets a text property of a GObject.

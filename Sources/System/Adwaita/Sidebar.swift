@@ -5,6 +5,7 @@ public final class Sidebar: Widget {
   private var rows: [Widget] = []
   // The rows of the entries. Titles are separate rows between them, which nobody can choose.
   private var choices: [Widget] = []
+  private var chosen = 0
 
   /// An empty list.
   public init(name: String) {
@@ -12,6 +13,10 @@ public final class Sidebar: Widget {
     styled("navigation-sidebar")
     gtk_list_box_set_selection_mode(opaque, GTK_SELECTION_BROWSE)
     named(name)
+    // The Tab key chooses each row that it passes, but goes to none of them.
+    guard let focus = gtk_event_controller_focus_new() else { return }
+    Handler.connect(UnsafeMutableRawPointer(focus), "leave") { [unowned self] in choose(chosen) }
+    gtk_widget_add_controller(pointer, focus)
   }
 
   /// Calls `body` with the number of the entry that a person chose.
@@ -23,8 +28,9 @@ public final class Sidebar: Widget {
 
   /// Fills the list. Each entry has a symbol and a text. The first entry of a group also has the group's title.
   public func fill(_ entries: [(symbol: String, text: String, title: String?)]) {
-    for row in rows { gtk_list_box_remove(opaque, row.pointer) }
+    let former = rows
     (rows, choices) = ([], [])
+    for row in former { gtk_list_box_remove(opaque, row.pointer) }
     for entry in entries {
       if let title = entry.title {
         let row = append(Label(title).styled("heading", "dim-label").margins(6, 6), name: title)
@@ -48,6 +54,7 @@ public final class Sidebar: Widget {
 
   /// Shows that an entry is chosen.
   public func choose(_ number: Int) {
+    chosen = number
     if choices.indices.contains(number) { gtk_list_box_select_row(opaque, choices[number].cast()) }
   }
 }

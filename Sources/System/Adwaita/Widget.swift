@@ -67,6 +67,13 @@ open class Widget {
     return self
   }
 
+  /// In the middle of its room, from side to side.
+  @discardableResult
+  public func inTheMiddle() -> Self {
+    gtk_widget_set_halign(pointer, GTK_ALIGN_CENTER)
+    return self
+  }
+
   /// Sets the name that a screen reader says.
   @discardableResult
   public func named(_ name: String) -> Self {

@@ -6,8 +6,12 @@ import LatchkeyText
 final class HealthPage: CommandPage {
   private let wrong = Group(translated("To Fix"))
   private let fine = Group(translated("In Order"))
+  private let unlock: (@escaping (Bool) -> Void) -> Void
 
-  init(_ copying: Copying, _ window: @escaping () -> Window?) {
+  /// - Parameter unlock: has the desktop ask for what unlocks the vault, and tells whether that succeeded. The command would ask on
+  ///   a terminal.
+  init(_ copying: Copying, _ window: @escaping () -> Window?, unlock: @escaping (@escaping (Bool) -> Void) -> Void) {
+    self.unlock = unlock
     super.init(
       PageName.health.title, translated("The system settings that the vault depends on, and what fixes each."), copying,
       window)
@@ -80,11 +84,17 @@ final class HealthPage: CommandPage {
       row.adding(copyButton(command))
       // The window offers no button for a fix that needs root or a terminal. The row then only shows the command.
       if let steps = Self.steps(of: command) {
-        row.adding(Button(translated("_Fix…")) { [unowned self] in ask(command, steps) })
+        row.adding(
+          steps == [Self.unlocking]
+            ? Button(translated("_Unlock…")) { [unowned self] in fix(steps[...]) }
+            : Button(translated("_Fix…")) { [unowned self] in ask(finding.advice, command, steps) })
       }
     }
     wrong.append(row)
   }
+
+  /// The command that the window replaces by the desktop's own question.
+  private static let unlocking = ["latchkey", "unlock"]
 
   /// The commands of a line; nil if one of them needs root, a terminal or a shell.
   private static func steps(of line: String) -> [[String]]? {
@@ -92,17 +102,17 @@ final class HealthPage: CommandPage {
       $0.isASCII && ($0.properties.isAlphabetic || " /._-@:=&0123456789".unicodeScalars.contains($0))
     }
     let steps = line.split(separator: " && ").map { $0.split(separator: " ").map(String.init) }
-    let own = [["systemctl", "--user"], ["latchkey", "switch"], ["latchkey", "lock"], ["latchkey", "unlock"]]
+    let own = [["systemctl", "--user"], ["latchkey", "switch"], ["latchkey", "lock"], unlocking]
     guard isPlain, !steps.isEmpty,
       steps.allSatisfy({ step in !step.contains { $0.contains("&") } && own.contains { step.starts(with: $0) } })
     else { return nil }
     return steps
   }
 
-  private func ask(_ line: String, _ steps: [[String]]) {
+  private func ask(_ advice: [String], _ line: String, _ steps: [[String]]) {
     guard let window = window() else { return }
     _ = Question(
-      translated("Run This Command?"), line,
+      translated("Run This Command?"), (advice + [line]).joined(separator: "\n\n"),
       answers: [("cancel", translated("_Cancel"), .plain), ("run", translated("_Run"), .suggested)], over: window
     ) { [weak self] answer in if answer == "run" { self?.fix(steps[...]) } }
   }
@@ -110,6 +120,9 @@ final class HealthPage: CommandPage {
   /// Runs one command after the other, until one fails.
   private func fix(_ steps: ArraySlice<[String]>) {
     guard let step = steps.first, let name = step.first else { return load() }
+    if step == Self.unlocking {
+      return unlock { [weak self] isDone in if isDone { self?.fix(steps.dropFirst()) } }
+    }
     let program = name == "systemctl" ? "/usr/bin/systemctl" : nil
     run(program: program, Array(step.dropFirst()), saying: translated("Fixing…"), isEarnest: true) {
       [unowned self] outcome in

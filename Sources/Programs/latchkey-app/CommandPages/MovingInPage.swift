@@ -9,7 +9,8 @@ final class MovingInPage: CommandPage {
   private let report = Group(translated("Report"))
   private let change = Group(
     translated("Who Keeps Your Secrets"),
-    translated("Other keyrings step aside and keep their files. Both ways are rehearsed before you are asked."))
+    translated("Other keyrings step aside and keep their files. You see what would change before it is done."))
+  private let taking = Row(translated("Make Latchkey Your Keyring"))
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     super.init(
@@ -20,22 +21,31 @@ final class MovingInPage: CommandPage {
     for group in [stores, report, change] { content.append(group) }
     report.isVisible = false
     change.append(
-      Row(translated("Make Latchkey Your Keyring"))
-        .adding(
-          Button(translated("_Rehearse…")) { [unowned self] in
-            rehearseSwitch(["--to", "latchkey"], translated("_Switch"))
-          }))
+      taking.adding(
+        Button(translated("_Switch…")) { [unowned self] in
+          rehearse(
+            ["--to", "latchkey"], translated("Switch to Latchkey?"),
+            translated(
+              "Programs keep their passwords in Latchkey from now on. Other keyrings step aside and keep their files. You can go back on this page."
+            ), translated("_Switch"))
+        }))
     change.append(
       Row(translated("Go Back to the Former Keyring"))
         .adding(
-          Button(translated("R_ehearse…")) { [unowned self] in rehearseSwitch(["--back"], translated("_Go Back")) }))
+          Button(translated("_Go Back…")) { [unowned self] in
+            rehearse(
+              ["--back"], translated("Go Back to the Former Keyring?"),
+              translated(
+                "The former keyring keeps the passwords of programs again. Passwords that came into Latchkey meanwhile stay in the vault, and the former keyring does not have them."
+              ), translated("_Go Back"))
+          }))
   }
 
   override func load() {
     stores.removeAll()
     for store in OtherStore.found() {
       let row = Row(store.title, "~/\(store.files)")
-      row.adding(Button(translated("_Rehearse…")) { [unowned self] in ask(store, isDry: true) })
+      row.adding(Button(translated("_Preview…")) { [unowned self] in ask(store, isDry: true) })
       row.adding(Button(translated("_Import…")) { [unowned self] in ask(store, isDry: false) })
       stores.append(row)
     }
@@ -43,6 +53,18 @@ final class MovingInPage: CommandPage {
       stores.append(Row(translated("None was found"), "GNOME Keyring, KWallet, pass"))
     }
     stores.append(row(translated("A File With Passwords"), command: "latchkey import csv passwords.csv"))
+    lookWhoKeeps()
+  }
+
+  /// Says whether other keyrings have stepped aside.
+  private func lookWhoKeeps() {
+    run(["switch", "--json", "--to", "latchkey", "--dry-run"]) { [unowned self] outcome in
+      guard let plan = outcome.json, plan["refused"].list.isEmpty else { return taking.setText("") }
+      taking.setText(
+        plan["changes"].list.isEmpty
+          ? translated("It is: no other keyring is set up.")
+          : translated("Another keyring is set up, too. Programs may find either of the two."))
+    }
   }
 
   private func ask(_ store: OtherStore, isDry: Bool) {
@@ -50,14 +72,14 @@ final class MovingInPage: CommandPage {
     ask(
       .typing, translated("Password of \(store.title)"),
       translated("It is often your login password, or the one that you had before. Leave it empty if there is none."),
-      name: translated("Password"), answer: isDry ? translated("_Rehearse") : translated("_Import")
+      name: translated("Password"), answer: isDry ? translated("_Preview") : translated("_Import")
     ) { [weak self] line in self?.importing(store, isDry: isDry, line) }
   }
 
   private func importing(_ store: OtherStore, isDry: Bool, _ line: consuming SecureBytes?) {
     let words = ["import", store.command, "--json", "--no-prompt"] + (isDry ? ["--dry-run"] : [])
     run(
-      words, input: line, saying: isDry ? translated("Rehearsing…") : translated("Importing…"),
+      words, input: line, saying: isDry ? translated("Looking…") : translated("Importing…"),
       isEarnest: !isDry
     ) {
       [unowned self] outcome in
@@ -71,9 +93,10 @@ final class MovingInPage: CommandPage {
     report.removeAll()
     report.isVisible = true
     report.setTitle(
-      isDry ? translated("Rehearsal") : translated("Report"), isDry ? translated("Nothing was changed.") : "")
+      isDry ? translated("Preview") : translated("Report"), isDry ? translated("Nothing was changed.") : "")
     for (key, title) in [
-      ("added", isDry ? translated("Would Come") : translated("Imported")), ("same", translated("Already There")),
+      ("added", isDry ? translated("Would Be Imported") : translated("Imported")),
+      ("same", translated("Already There")),
       ("newer_there", translated("Newer There")), ("newer_here", translated("Newer Here, Which Stays")),
       ("replaced", translated("Replaced")), ("conflicts", translated("In Conflict, Which Stays Here")),
       ("left", translated("Stay Behind")),
@@ -81,32 +104,43 @@ final class MovingInPage: CommandPage {
       report.append(Row(title, found[key].name))
     }
     for line in found["lines"].list.filter({ $0["outcome"].string != "same" }).prefix(100) {
-      let reason = line["reason"].sentence
+      // The class that an item has anyway says nothing to a person.
+      let reason = line["reason"].string == translated("default class") ? "" : line["reason"].sentence
       report.append(Row(line["label"].name, line["collection"].name + (reason.isEmpty ? "" : ": \(reason)")))
     }
     for notice in found["notices"].list { report.append(Row(notice.sentence)) }
   }
 
-  /// - Parameter goes: the name of the button that performs the switch.
-  private func rehearseSwitch(_ words: [String], _ goes: String) {
-    run(["switch", "--json"] + words + ["--dry-run"], saying: translated("Rehearsing…")) { [unowned self] outcome in
+  /// Asks whether a switch is done.
+  ///
+  /// - Parameters:
+  ///   - question: the title.
+  ///   - meaning: the result, for a person who knows no file of a keyring.
+  ///   - goes: the name of the button that performs the switch.
+  private func rehearse(_ words: [String], _ question: String, _ meaning: String, _ goes: String) {
+    run(["switch", "--json"] + words + ["--dry-run"]) { [unowned self] outcome in
       guard let plan = outcome.json, let window = window() else { return complain(outcome) }
-      let lines = (plan["refused"].list + plan["changes"].list + plan["notes"].list + plan["left"].list).map(\.sentence)
-      let isPossible = plan["refused"].list.isEmpty && !plan["changes"].list.isEmpty
-      let title = isPossible ? translated("This Would Change") : translated("Nothing Would Change")
+      let changes = plan["changes"].list.map(\.sentence)
+      let isPossible = plan["refused"].list.isEmpty && !changes.isEmpty
+      let title = isPossible ? question : translated("Nothing Would Change")
+      let lines =
+        (isPossible ? [meaning] : [])
+        + (plan["refused"].list + plan["notes"].list + plan["left"].list).map(\.sentence)
       var answers: [(name: String, text: String, style: Question.Style)] = [
         isPossible ? ("cancel", translated("_Cancel"), .plain) : ("close", translated("_Close"), .plain)
       ]
       if isPossible { answers.append(("go", goes, .suggested)) }
-      _ = Question(title, lines.joined(separator: "\n"), answers: answers, over: window) { [weak self] answer in
-        if answer == "go" { self?.perform(words) }
-      }
+      let details = isPossible ? Expander(translated("_What Would Change"), changes) : nil
+      _ = Question(
+        title, lines.joined(separator: "\n\n"), answers: answers, content: details, over: window
+      ) { [weak self] answer in if answer == "go" { self?.perform(words) } }
     }
   }
 
   private func perform(_ words: [String]) {
     run(["switch", "--json"] + words, saying: translated("Switching…"), isEarnest: true) { [unowned self] outcome in
       guard let done = outcome.json else { return complain(outcome) }
+      load()
       complain((done["refused"].list + done["left"].list).map(\.sentence).joined(separator: "\n"))
       if outcome.status == 0 { window()?.tell(translated("Done. Programs that run may need a restart.")) }
     }

@@ -29,6 +29,8 @@ final class ItemPage: Page {
   private var state = ""
   // Counts locks: an answer with a secret is dropped if a lock came after the question.
   private var locks = 0
+  // Whether a secret is asked for.
+  private var isAsking = false
   private let reader: VaultThread
   private let asker: VaultThread
   private let window: () -> Window?
@@ -164,15 +166,14 @@ final class ItemPage: Page {
   // MARK: The secret
 
   private func read(_ then: @escaping (Secret) -> Void) {
-    guard let path = item?.path else { return }
+    // The buttons stay enabled: a button that does not would lose the keyboard to the beginning of the window.
+    guard let path = item?.path, !isAsking else { return }
+    isAsking = true
     message.isVisible = false
-    showButton.isEnabled = false
-    copyButton.isEnabled = false
     let before = locks
     asker.perform({ link throws(Problem) in Handed(value: try link.secret(of: path)) }) { [weak self] result in
       guard let self else { return }
-      showButton.isEnabled = true
-      copyButton.isEnabled = true
+      isAsking = false
       // The person may have left the page, or a lock may have come meanwhile.
       guard item?.path == path, area.isOnScreen, locks == before else { return }
       switch result {

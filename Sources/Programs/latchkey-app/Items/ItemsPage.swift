@@ -15,8 +15,11 @@ final class ItemsPage: Page {
   private var list = ItemList()
   private var shown: [ItemList.Place] = []
   private let vault: VaultThread
+  private let window: () -> Window?
   private var words: [String] = []
   private var state = ""
+  // Why there is no vault to ask.
+  private var gone: Problem?
   private var isReading = false
   private var isLoaded = false
   private var isReloadWanted = false
@@ -29,8 +32,8 @@ final class ItemsPage: Page {
   /// Called with the item that a person chose.
   var onOpen: (ShownItem) -> Void = { _ in }
 
-  init(_ vault: VaultThread) {
-    self.vault = vault
+  init(_ vault: VaultThread, _ window: @escaping () -> Window?) {
+    (self.vault, self.window) = (vault, window)
     let rows = LongList(name: translated("Items")) { [unowned self] row, position in show(position, in: row) }
     self.rows = rows
     pages.add(ScrolledArea(rows), name: "list")
@@ -40,16 +43,21 @@ final class ItemsPage: Page {
     box.append(remark)
     remark.isVisible = false
     field.onChange { [unowned self] in search() }
+    field.onEnter { [unowned self] in openFirst() }
     rows.onPress { [unowned self] position in if let item = list.item(at: position) { onOpen(item) } }
     showCount()
   }
 
-  func appear() { field.focus() }
+  func appear() {
+    field.takeKeys(of: window())
+    field.focus()
+  }
+
+  /// What is typed on another page, perhaps a password for a dialog that is not there yet, must not come into the search.
+  func leave() { field.takeKeys(of: nil) }
 
   /// Puts the keyboard into the search field.
   func focusSearch() { field.focus() }
-
-  func takeKeys(of window: Window) { field.takeKeys(of: window) }
 
   /// Shows the items of other collections.
   func show(_ collections: [String]) {
@@ -73,11 +81,22 @@ final class ItemsPage: Page {
   func vaultChanged(_ state: String) {
     let former = self.state
     self.state = state
+    gone = nil
     if [former, state].contains("sealed") || former.isEmpty {
       list.removeAll()
       showAll()
     }
     reload()
+  }
+
+  /// There is no vault to ask any more. Items from before would look as if they could still be read.
+  func vaultIsGone(_ problem: Problem) {
+    state = ""
+    gone = problem
+    begin(keepsRows: false)
+    isLoaded = false
+    list.removeAll()
+    showAll()
   }
 
   /// Reads the items again after a short delay, because changes often come one after the other.
@@ -98,6 +117,11 @@ final class ItemsPage: Page {
   private func search() {
     words = ShownItem.searchWords(field.text)
     find(keepsRows: false)
+  }
+
+  /// Opens the first item that the search has found.
+  private func openFirst() {
+    if isShowing, !words.isEmpty, let item = list.item(at: 0) { onOpen(item) }
   }
 
   // Whether a search has just ended and only its first rows are drawn.
@@ -209,7 +233,9 @@ final class ItemsPage: Page {
     } else {
       pages.shown = "status"
       let text: (String, String)
-      if !isLoaded {
+      if let gone {
+        text = (translated("No Answer"), gone.text)
+      } else if !isLoaded {
         text = (translated("Reading the Vault…"), "")
       } else if !words.isEmpty {
         text = (translated("Nothing Found"), translated("No label and no attribute has these words."))
@@ -223,6 +249,8 @@ final class ItemsPage: Page {
       }
       let symbol = isLoaded && !words.isEmpty ? "system-search-symbolic" : "dialog-password-symbolic"
       status.show(symbol: symbol, title: text.0, text: text.1)
+      let isNew = gone == nil && isLoaded && words.isEmpty && state != "sealed"
+      status.offer(isNew ? (PageName.movingIn.title, "app.\(PageName.movingIn.rawValue)") : nil)
     }
     remark.isVisible = unread > 0
     if unread > 0 {

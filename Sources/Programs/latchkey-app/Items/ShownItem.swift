@@ -39,7 +39,7 @@ struct ShownItem: Sendable, Equatable {
   /// The label, safe to show.
   var title: String {
     let shown = ShownText.name(label)
-    return shown.isEmpty ? translated("(no label, or it cannot be read now)") : shown
+    return shown.isEmpty ? isLocked ? translated("(label is locked)") : translated("(no label)") : shown
   }
 
   /// The program that stored the item, if the attributes name one.

@@ -46,7 +46,7 @@ final class AppWindow {
     reader.start(listener: OnMainThread { [holder] in holder.hear($0) })
     reader.perform({ link throws(Problem) in try FirstLook(link) }) { [holder] in holder.look($0) }
     copying = Copying(Clipboard(of: sidebar), holder.lookUp)
-    items = ItemsPage(reader)
+    items = ItemsPage(reader, holder.lookUp)
     current = items
     backButton = Button(symbol: "go-previous-symbolic", name: translated("Back"))
     let side = Box(.column)
@@ -87,7 +87,6 @@ final class AppWindow {
       if destinations.indices.contains(number) { go(to: destinations[number]) }
     }
     items.onOpen = { [unowned self] in open($0) }
-    items.takeKeys(of: window)
     bar.onLock = { [unowned self] in lock() }
     bar.onUnlock = { [unowned self] in unlock() }
     bar.onHelp = { [unowned self] in go(to: .page($0)) }
@@ -171,7 +170,7 @@ final class AppWindow {
       case .yesterday: YesterdayPage(copying, holder.lookUp)
       case .movingIn: MovingInPage(copying, holder.lookUp)
       case .unlocking: UnlockingPage(copying, holder.lookUp)
-      case .health: HealthPage(copying, holder.lookUp)
+      case .health: HealthPage(copying, holder.lookUp) { [unowned self] in unlock(then: $0) }
       case .whoAsked: WhoAskedPage(copying, holder.lookUp)
       }
     pages[name] = page
@@ -235,6 +234,7 @@ final class AppWindow {
       state = ""
       copying.clear()
       bar.show(problem)
+      items.vaultIsGone(problem)
       item?.vaultChanged("")
     case .items:
       items.itemsChanged()
@@ -280,10 +280,18 @@ final class AppWindow {
     }) { [weak self] result in if case .failure(let problem) = result { self?.window?.tell(problem) } }
   }
 
-  private func unlock() {
+  /// Has the desktop ask for what unlocks the vault.
+  private func unlock(then: @escaping (Bool) -> Void = { _ in }) {
     asker.perform({ link throws(Problem) in
       try link.unlockVault()
       return true
-    }) { [weak self] result in if case .failure(let problem) = result { self?.window?.tell(problem) } }
+    }) { [weak self] result in
+      if case .failure(let problem) = result {
+        self?.window?.tell(problem)
+        then(false)
+      } else {
+        then(true)
+      }
+    }
   }
 }

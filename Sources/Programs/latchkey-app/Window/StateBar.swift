@@ -35,9 +35,7 @@ final class StateBar {
 
   /// Shows a state ("sealed", "unlocked" or "locked"), and the reason if it is known.
   func show(_ state: String, _ status: Status?) {
-    let reasons = (status?.lockReasons ?? []).map { reason in
-      reason == .session(.command) ? translated("by Lock Now, or by 'latchkey lock'") : reason.phrase.translated
-    }.joined(separator: ", ")
+    let reasons = (status?.lockReasons ?? []).map(Self.words).joined(separator: ", ")
     switch state {
     case "unlocked":
       say(
@@ -49,7 +47,10 @@ final class StateBar {
     default:
       say(
         "system-lock-screen-symbolic", translated("Sealed"),
-        reasons.isEmpty ? translated("No login has unlocked the vault since the session began.") : reasons)
+        status?.needsFormerPassword ?? false
+          ? translated(
+            "The password of the last login does not unlock the vault. If that password is new, Unlock asks for the former one, or for the recovery code."
+          ) : reasons.isEmpty ? Self.words(.session(.notUnlockedYet)) : reasons)
     }
     let isUnlocked = state == "unlocked"
     lock.isVisible = isUnlocked && !(status?.passwordless ?? false)
@@ -57,6 +58,16 @@ final class StateBar {
     unlock.isVisible = !isUnlocked
     // The login should have unlocked a sealed vault, so the Health page may know why it did not.
     offer(state == "sealed" ? .health : nil)
+  }
+
+  /// A reason, in words of the window.
+  private static func words(_ reason: Reason) -> String {
+    switch reason {
+    case .session(.command): translated("by Lock Now, or by 'latchkey lock'")
+    case .session(.notUnlockedYet):
+      translated("No password has unlocked the vault since the login, as after an automatic login. Unlock asks for it.")
+    default: reason.phrase.translated
+    }
   }
 
   /// Shows that the daemon does not answer.
