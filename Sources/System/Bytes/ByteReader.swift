@@ -8,7 +8,7 @@ public struct ByteReader {
   @usableFromInline let bytes: [UInt8]
   @usableFromInline var offset: Int
 
-  /// How many bytes were read.
+  /// The number of bytes that were read.
   public var position: Int { offset }
 
   /// A reader at the start of `bytes`, which hold no secret.
@@ -17,7 +17,7 @@ public struct ByteReader {
     offset = 0
   }
 
-  /// How many bytes are left.
+  /// The number of bytes that are left.
   @inlinable public var remaining: Int { bytes.count - offset }
 
   /// The next `count` bytes.

@@ -8,7 +8,7 @@ public struct ByteWriter {
   /// An empty writer.
   public init() {}
 
-  /// An empty writer with room for that many bytes, so that they are not copied as it grows.
+  /// Makes an empty writer with room for `capacity` bytes, so that it need not copy them while it grows.
   public init(capacity: Int) {
     contents.reserveCapacity(capacity)
   }

@@ -1,8 +1,8 @@
 import CLatchkeyLinux
 import LatchkeySodium
 
-/// libc's `mmap`, for all libraries that this program loads. It is the plain system call, except for the memory that Argon2id
-/// works in. That memory is locked if the limit allows, and never part of a dump.
+/// libc's `mmap`, for all libraries that this program loads. It is the plain system call, except for Argon2id's memory. This memory
+/// is locked if the limit allows it, and never in a core dump.
 ///
 /// Linked libraries find this function by its exported name. libc's own calls do not.
 @_cdecl("mmap")

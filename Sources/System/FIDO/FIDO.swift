@@ -41,7 +41,7 @@ public enum FIDO {
   public static func begin() {
     // The library writes every packet to standard error if this variable exists.
     unsetenv("FIDO_DEBUG")
-    // A key that does not answer, perhaps because a browser uses it, must not count as a key that knows only U2F.
+    // Without this flag, a key that does not answer, perhaps because a browser uses it, would count as a key that knows only U2F.
     fido_init(FIDO_DISABLE_U2F_FALLBACK)
   }
 
@@ -64,7 +64,7 @@ public enum FIDO {
 public enum FIDOError: Error, Equatable, Sendable {
   /// The PIN is wrong.
   case wrongPIN
-  /// The PIN was wrong too often: the key takes no PIN until it is connected anew.
+  /// The PIN was wrong too often: the key takes no PIN until somebody pulls it out and connects it again.
   case pausedPIN
   /// The PIN was wrong too often: only a reset of the key helps.
   case blockedPIN

@@ -34,13 +34,13 @@ public struct FIDODevice: ~Copyable {
   /// Whether the security key has a PIN.
   public var hasPIN: Bool { fido_dev_has_pin(device) }
 
-  /// How many wrong PINs block the device; nil if the device does not say.
+  /// The number of wrong PINs after which the key is blocked; nil if the key does not say it.
   public var triesLeft: Int? {
     var count: Int32 = 0
     return fido_dev_get_retry_count(device, &count) == FIDO_OK ? Int(count) : nil
   }
 
-  /// Whether the security key can do all that this module needs: PINs, hmac-secret, and credentials that want the PIN.
+  /// Whether the security key has all functions that this module needs: PINs, hmac-secret, and credentials that want the PIN.
   public func isCapable() throws(FIDOError) -> Bool {
     guard fido_dev_is_fido2(device), fido_dev_supports_pin(device) else { return false }
     guard let info = fido_cbor_info_new() else { throw .noMemory }
@@ -56,11 +56,11 @@ public struct FIDODevice: ~Copyable {
     return names.isSuperset(of: ["hmac-secret", "credProtect"])
   }
 
-  /// Makes a credential, which needs a touch. The key wants the PIN for a use, and does not store the credential.
+  /// Makes a credential, which needs a touch. The credential can be used only with the PIN, and the key does not store it.
   ///
   /// - Parameters:
   ///   - party: the relying party.
-  ///   - user: 16 bytes that stand for the owner of the credential.
+  ///   - user: 16 bytes that identify the owner of the credential.
   ///   - pin: the PIN, with a zero byte at its end.
   public func makeCredential(
     for party: String, user: [UInt8], pin: borrowing SecureBytes
@@ -121,7 +121,7 @@ public struct FIDODevice: ~Copyable {
   }
 }
 
-/// A question for one of several credentials; libfido2 erases the answer with it.
+/// A question for one of several credentials; libfido2 erases the answer when it frees the question.
 private struct Assertion: ~Copyable {
   let pointer: OpaquePointer
 

@@ -1,8 +1,8 @@
 import CLatchkeyGettext
 import Glibc
 
-/// The language in which this program speaks to a person. It is English until ``begin()``, and if the system has no such locale, or
-/// if its catalogue is missing.
+/// The language in which this program speaks to a person. It is English before ``begin()``. It stays English if the system does not
+/// have the locale, or if the catalogue is missing.
 ///
 /// Only the texts of ``translated(_:)`` change with the language. The process stays in the locale "C": numbers, times, system
 /// errors and the texts of other libraries are the same in every language.
@@ -13,8 +13,8 @@ package enum Language {
   /// Takes the language of this process's environment.
   package static func begin() { use { name in getenv(name).map { String(cString: $0) } } }
 
-  /// Takes the language of an environment; `variable` gives the value of a variable. A language that names a path is refused:
-  /// catalogues come only from the folder in which Latchkey is installed.
+  /// Takes the language of an environment; `variable` gives the value of a variable. A language that names a path is refused,
+  /// because catalogues come only from the folder in which Latchkey is installed.
   package static func use(_ variable: (String) -> String?) {
     end()
     let name = ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { variable($0) }.first { !$0.isEmpty } ?? "C"
@@ -51,7 +51,7 @@ package enum Language {
     return nil
   }
 
-  /// The translation of a text; nil without one.
+  /// The translation of a text; nil if there is none.
   static func find(_ key: String) -> String? {
     // The entry of the empty text is the catalogue's header.
     guard let locale, !key.isEmpty else { return nil }

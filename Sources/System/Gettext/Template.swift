@@ -66,12 +66,12 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
   }
 }
 
-/// All texts of one source. They translate what a file has in English into the person's language.
+/// All texts of one source. They translate the English text of a file into the person's language.
 package struct Templates: Sendable {
   private let plain: Set<String>
   private let filled: [Template]
 
-  /// - Parameter templates: the first that fits a text counts.
+  /// - Parameter templates: the templates; the first one that fits a text counts.
   package init(_ templates: [Template]) {
     plain = Set(templates.filter(\.places.isEmpty).map { $0.pieces[0] })
     filled = templates.filter { !$0.places.isEmpty }

@@ -16,18 +16,19 @@ public enum Authentication {
     case unavailable(Phrase)
   }
 
-  /// Runs the stack of `service` for `user`, asking by `conversation`. Blocks as long as the person takes.
+  /// Runs the stack of `service` for `user`. The questions go to `conversation`, and the call returns only after the person has
+  /// answered.
   ///
   /// - Parameters:
-  ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
+  ///   - folder: the folder of the service file, instead of `/etc/pam.d` (`pam_start_confdir(3)`).
   ///   - environment: variables for the modules (`pam_putenv(3)`), not this process's environment. No secrets.
   ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's own
   ///     module then creates the vault if it is missing.
   ///   - again: whether the person may try once more, after the stack refused an answer (`PAM_AUTH_ERR`). The next try then
   ///     belongs to the same transaction, as in login(1) and sudo(8), so modules that count failures see one for each try.
   ///
-  /// libpam erases the given password when the stack ends. A service without a file of its own is unavailable, because libpam
-  /// would take another stack in its place.
+  /// libpam erases the given password when the stack ends. A service without a file of its own is unavailable, because libpam would
+  /// use another stack instead.
   package static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
     createsVault: Bool = false, conversation: any Conversation, again: () -> Bool = { false }
@@ -125,7 +126,8 @@ private let converse: Converse =
     }
     responses.pointee = answers
     if (0..<Int(count)).contains(where: { answers[$0].resp != nil }) {
-      // The moment is noted before the modules check the answer, which may take long. Latchkey's own module passes it on.
+      // The time is noted before the modules check the answer, because the check may take long. Latchkey's own module passes the
+      // time on.
       if let handle = box.handle { _ = pam_putenv(handle, "LATCHKEY_GIVEN=\(Process.microsecondsSinceBoot)") }
       conversation.check()
     }

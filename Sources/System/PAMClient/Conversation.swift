@@ -18,7 +18,8 @@ public protocol Conversation: AnyObject {
   /// ends the authentication; a message needs no answer.
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void)
 
-  /// Called when every question is answered and the module checks the answer. The check may take a minute on a slow machine.
+  /// Called after every question was answered, when the module begins to check the answer. The check may take a minute on a slow
+  /// machine.
   func check()
 
   /// The module has checked the last answer.

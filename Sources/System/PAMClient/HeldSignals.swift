@@ -21,7 +21,7 @@ final class HeldSignals {
 
   /// Waits until `descriptor` can be read.
   ///
-  /// - Returns: false when one of the signals came first.
+  /// - Returns: false if one of the signals came first.
   func wait(for descriptor: Int32) throws(PosixError) -> Bool {
     var items = [waiting.number, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     while poll(&items, 2, -1) < 0 {

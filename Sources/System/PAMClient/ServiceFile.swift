@@ -5,18 +5,18 @@ import LatchkeyText
 /// The file of a PAM service, which is checked before libpam runs.
 ///
 /// If a service has no file, or no line for `auth`, libpam takes the file of the service `other`, which on Debian asks for the
-/// login password. The login password would then pass for a finger, or for a passphrase.
+/// login password. The login password would then be accepted instead of a finger or a passphrase.
 struct ServiceFile {
   let service: String
   /// The folders that may have the file.
   let folders: [String]
 
-  /// The folders where libpam looks, in its order. A libpam may be built for other folders as well. A service whose file is
-  /// only there is refused.
+  /// The folders in which libpam looks for service files, in its order. A libpam may be built for other folders as well. A service
+  /// whose file is only there is refused.
   private static let usualFolders = ["/etc/pam.d", "/usr/lib/pam.d"]
   private static let sizeLimit = 1 << 20
 
-  /// - Parameter folder: where all service files are, in the place of the usual folders.
+  /// - Parameter folder: the folder of all service files, instead of the usual folders.
   init(_ service: String, in folder: String?) {
     self.service = service
     folders = folder.map { [$0] } ?? ServiceFile.usualFolders

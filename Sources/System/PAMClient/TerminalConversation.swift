@@ -14,10 +14,10 @@ public final class TerminalConversation: Conversation {
   private let isTerminal: Bool
   /// Whether a question was left without an answer.
   public private(set) var wasCancelled = false
-  /// How many questions were answered.
+  /// The number of questions that were answered.
   public private(set) var answerCount = 0
 
-  /// The terminal itself, even if standard input is something else.
+  /// Uses the terminal itself, even if standard input is no terminal.
   public init() throws(NoTerminal) {
     guard let terminal = try? FileDescriptor.open("/dev/tty", flags: O_RDWR | O_NOCTTY),
       let other = try? FileDescriptor.open("/dev/tty", flags: O_WRONLY | O_NOCTTY)
@@ -51,14 +51,14 @@ public final class TerminalConversation: Conversation {
     }
   }
 
-  /// Shows that the answer is being checked, if somebody can see it.
+  /// Shows on a terminal that the modules check the answer now.
   public func check() {
     guard isTerminal else { return }
     say(Self.checking)
     isChecking = true
   }
 
-  /// Removes the sign, so that it does not stand above the command's output.
+  /// Removes the sign of ``check()``, so that it is not above the command's output.
   public func endCheck() {
     guard isChecking else { return }
     isChecking = false
@@ -101,7 +101,7 @@ public final class TerminalConversation: Conversation {
     }
   }
 
-  /// A script may have given a descriptor that does not block.
+  /// The wait is needed because a script may have given a descriptor that does not block.
   private func waitForInput() {
     var item = pollfd(fd: input.number, events: Int16(POLLIN), revents: 0)
     while poll(&item, 1, -1) < 0 && errno == EINTR {}

@@ -12,8 +12,8 @@ public final class TerminalEcho {
   ///
   /// - Parameters:
   ///   - terminal: stays the caller's, and open.
-  ///   - interrupt: when false, Ctrl-C sends no signal but ends the line, as its last byte. Other keys send no signals either. This
-  ///     is for a terminal with another program in the foreground: a signal would stop or end that program instead.
+  ///   - interrupt: if false, Ctrl-C sends no signal, but ends the line and is its last byte. Other keys send no signals either.
+  ///     This is for a terminal with another program in the foreground: a signal would stop or end that program instead.
   public init(of terminal: Int32, isOn: Bool, interrupt: Bool = true) throws(PosixError) {
     self.terminal = terminal
     isCallers = !interrupt
@@ -34,13 +34,13 @@ public final class TerminalEcho {
     }
   }
 
-  /// Ctrl-C, as a byte.
+  /// The byte of Ctrl-C.
   public static let interruptKey: UInt8 = 3
   /// `_POSIX_VDISABLE`, which is a cast in C.
   private static let noKey: UInt8 = 0
 
-  /// Restores the terminal. If another program was in the foreground and is gone, a shell may have taken the terminal back, and
-  /// edits a line there. Settings that other programs have made since stay.
+  /// Restores the terminal. If another program was in the foreground and has ended, a shell may have taken the terminal back, to
+  /// edit a line. Settings that other programs have made since then stay.
   ///
   /// - Parameter other: the settings of a program that was started to ask on this terminal, and was ended.
   public func restore(from other: termios? = nil) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A user of the system, as the password database knows it.
+/// A user of the system, with the facts from the password database.
 public struct Account: Sendable {
   /// The user's number.
   public let uid: uid_t
@@ -14,12 +14,12 @@ public struct Account: Sendable {
   /// not count.
   public let isShadowed: Bool
 
-  /// The account of a login name; nil when there is no such account.
+  /// The account of a login name; nil if there is no such account.
   public init?(name: String) {
     self.init { entry, buffer, size, result in getpwnam_r(name, entry, buffer, size, result) }
   }
 
-  /// The account of a number; nil when there is no such account.
+  /// The account of a number; nil if there is no such account.
   public init?(uid: uid_t) {
     self.init { entry, buffer, size, result in getpwuid_r(uid, entry, buffer, size, result) }
   }

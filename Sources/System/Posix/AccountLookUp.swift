@@ -2,7 +2,7 @@ import Glibc
 
 /// Looks an account up by its number without blocking. A directory service may answer, and take minutes.
 ///
-/// A separate thread does it. The thread shares nothing but a pipe with others, and nobody waits for a slow thread.
+/// A separate thread does the look-up. It shares only a pipe with other threads, and no thread waits for it if it is slow.
 public struct AccountLookUp: ~Copyable {
   private let answered: FileDescriptor
 
@@ -47,7 +47,7 @@ public struct AccountLookUp: ~Copyable {
   /// The longest name that Linux allows, in bytes.
   private static let nameLimit = 256
 
-  /// The login name of that account, empty without such an account; nil if the answer does not come within so many milliseconds.
+  /// The login name of that account, empty without such an account; nil if the answer does not come within `limit` milliseconds.
   public borrowing func answer(within limit: Int32) -> String? {
     var item = pollfd(fd: answered.number, events: Int16(POLLIN), revents: 0)
     guard poll(&item, 1, limit) > 0 else { return nil }

@@ -11,8 +11,8 @@ public final class ChildProcess {
   ///
   /// - Parameters:
   ///   - input: the child's standard input, lent; nil without input.
-  ///   - output: where the child's standard output goes; nil for this process's standard error.
-  ///   - errors: where the child's standard error goes; nil for this process's own.
+  ///   - output: the descriptor for the child's standard output; nil for this process's standard error.
+  ///   - errors: the descriptor for the child's standard error; nil for this process's own.
   ///   - environment: the child's environment; nil for this process's own.
   ///   - keepsIgnoredSignals: whether the child ignores the signals that this process ignores. Otherwise all signals are as usual.
   public init(
@@ -37,7 +37,7 @@ public final class ChildProcess {
     var signals = sigset_t()
     if !keepsIgnoredSignals { sigfillset(&signals) } else { sigemptyset(&signals) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
-    // An event loop has signals blocked, and the child would inherit that.
+    // An event loop blocks signals, and the child would inherit the block.
     sigemptyset(&signals)
     posix_spawnattr_setsigmask(&attributes, &signals)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))

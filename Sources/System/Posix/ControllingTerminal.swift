@@ -12,7 +12,7 @@ public enum ControllingTerminal {
     path(ofDevice: number, owner: owner, devices: devices)
   }
 
-  /// - Parameter devices: another folder in the place of `/sys/dev/char`, for tests.
+  /// - Parameter devices: another folder instead of `/sys/dev/char`, for tests.
   static func path(ofDevice number: UInt32, owner: uid_t, devices: String) -> String? {
     guard number != 0, let path = name(ofDevice: number, devices: devices).map({ "/dev/\($0)" }) else { return nil }
     var file = stat()
@@ -23,7 +23,7 @@ public enum ControllingTerminal {
     return path
   }
 
-  /// A name by which a person may recognise a device, whoever owns it: its path, else its number as "4:64".
+  /// A name by which a person may recognise a device of any owner: its path, or else its number, such as "4:64".
   public static func label(ofDevice number: UInt32) -> String {
     name(ofDevice: number, devices: devices).map { "/dev/\($0)" } ?? "\(major(number)):\(minor(number))"
   }
@@ -39,9 +39,8 @@ public enum ControllingTerminal {
     return UInt32(bitPattern: number)
   }
 
-  /// Opens the device of a terminal, for questions to the person. The terminal must belong to the user, and be in line mode. It
-  /// is not in line mode while an editor has its screen, or while a shell waits for a command beside a program in the
-  /// background.
+  /// Opens the device of a terminal, for questions to the person. The terminal must belong to the user, and be in line mode. It is
+  /// not in line mode while an editor uses the screen, or while a shell with a program in the background waits for a command.
   public static func openForQuestions(_ path: String) -> FileDescriptor? {
     guard path.hasPrefix("/dev/"), path != "/dev/tty",
       // The opening must wait neither for a modem nor for stopped output.
@@ -57,8 +56,8 @@ public enum ControllingTerminal {
 
   private static func minor(_ number: UInt32) -> UInt32 { (number & 0xFF) | ((number >> 12) & 0xFFF00) }
 
-  /// The name below `/dev`. `/sys` does not list pseudo-terminals. It lists every other terminal as a device of its own, be it
-  /// a screen, a serial line or a hypervisor's console.
+  /// The name below `/dev`. `/sys` does not list pseudo-terminals. It lists every other terminal as a separate device, such as a
+  /// screen, a serial line or a hypervisor's console.
   static func name(ofDevice number: UInt32, devices: String) -> String? {
     let (major, minor) = (major(number), minor(number))
     if (136...143).contains(major) { return "pts/\((major - 136) << 20 | minor)" }

@@ -42,7 +42,7 @@ public struct Deadline: Sendable {
     }
   }
 
-  /// How many milliseconds are left.
+  /// The number of milliseconds that are left.
   ///
   /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` if other work waits.
   func rest(_ operation: StaticString) throws(PosixError) -> Int {

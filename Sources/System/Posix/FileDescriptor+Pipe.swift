@@ -1,7 +1,7 @@
 import Glibc
 
-/// Pipes whose content must be gone once somebody has read it. The kernel frees a page of a pipe unerased. But it keeps the last
-/// page of each pipe for the next write, so a write of zeros overwrites that page.
+/// Pipes whose content must be erased after it was read. The kernel frees the pages of a pipe without erasing them. But it keeps
+/// the last page of each pipe for the next write, so a write of zeros overwrites that page.
 extension FileDescriptor {
   // <fcntl.h> defines these numbers only with _GNU_SOURCE.
   private static let (setPipeSize, getPipeSize): (Int32, Int32) = (1031, 1032)

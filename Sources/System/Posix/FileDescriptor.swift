@@ -3,7 +3,7 @@ import Glibc
 
 /// The owner of one open descriptor; closed when the value ends.
 public struct FileDescriptor: ~Copyable {
-  /// The number, lent for calls that take one.
+  /// The number of the descriptor, for calls that take a number.
   public let number: Int32
 
   /// Takes over an open descriptor.
@@ -87,7 +87,7 @@ public struct FileDescriptor: ~Copyable {
     try passAll(bytes, "write") { number, rest in Glibc.write(number, rest.baseAddress, rest.count) }
   }
 
-  /// Hands all of `bytes` to a call that may take only a part of the bytes at a time.
+  /// Repeats a call that may take only a part of `bytes`, until it has taken all of them.
   borrowing func passAll(
     _ bytes: RawSpan, _ call: StaticString, _ body: (Int32, UnsafeRawBufferPointer) -> Int
   ) throws(PosixError) {
@@ -100,9 +100,9 @@ public struct FileDescriptor: ~Copyable {
     }
   }
 
-  /// Has the system begin to write the file to the disk, and does not wait for it.
+  /// Makes the system begin to write the file to the disk, and does not wait for the end.
   public borrowing func beginWriting() {
-    // Other file systems write the file when it is synchronised.
+    // If a file system does not support this, it writes the file when it is synchronised.
     _ = linux_begin_writing(number)
   }
 

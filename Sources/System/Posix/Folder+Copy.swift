@@ -18,10 +18,10 @@ extension Folder {
   }
 
   /// Copies as ``copy(_:to:)`` does, with zeros for each block that the disk cannot read. A disk may try for seconds before it
-  /// reports a failure. So after a while, each failure also skips some blocks behind it, and the copy has zeros there.
+  /// reports a failure. So after `time`, each failure also skips some of the next blocks, and the copy has zeros there.
   ///
   /// - Parameters:
-  ///   - time: for how long every block is tried, in milliseconds of failures.
+  ///   - time: the time for which every block is tried, counted in milliseconds of failed reads.
   ///   - read: reads as `pread` does.
   /// - Returns: whether the whole file could be read.
   public borrowing func copyReadable(

@@ -10,7 +10,7 @@ extension Folder {
   ///
   /// After an interruption either `name` exists unchanged, or ``finishErasing(_:)`` does the rest.
   ///
-  /// - Parameter size: how many of the file's first bytes are overwritten.
+  /// - Parameter size: the number of bytes at the beginning that are overwritten.
   public borrowing func erase(_ name: String, first size: Int = .max) throws(PosixError) {
     try finishErasing(name, first: size)
     let folder = number
@@ -22,7 +22,7 @@ extension Folder {
     try finishErasing(name, first: size)
   }
 
-  /// Keeps the present file `name` under another name, for ``finishErasing(_:)`` to erase once something else has its
+  /// Keeps the present file `name` under another name, so that ``finishErasing(_:)`` can erase it after another file has taken its
   /// place.
   public borrowing func keepForErasing(_ name: String) throws(PosixError) {
     try finishErasing(name)
@@ -34,7 +34,7 @@ extension Folder {
   /// Erases what an earlier ``erase(_:)`` or ``keepForErasing(_:)`` of `name` left. A file that still has its own name stays
   /// as it is.
   ///
-  /// - Parameter size: how many of the file's first bytes are overwritten.
+  /// - Parameter size: the number of bytes at the beginning that are overwritten.
   public borrowing func finishErasing(_ name: String, first size: Int = .max) throws(PosixError) {
     let remnant = name + Folder.suffix
     guard contains(remnant) else { return }
@@ -66,7 +66,7 @@ extension Folder {
 
   /// Overwrites the file `name` if possible, and removes it.
   ///
-  /// - Parameter size: how many of the file's first bytes are overwritten.
+  /// - Parameter size: the number of bytes at the beginning that are overwritten.
   public borrowing func discard(_ name: String, first size: Int = .max) {
     let own = name.hasSuffix(Folder.suffix) ? String(name.dropLast(Folder.suffix.count)) : name
     do throws(PosixError) { try erase(own, first: size) } catch {
@@ -85,9 +85,9 @@ extension FileDescriptor {
   /// Overwrites some of the file's blocks on the disk. Parts without blocks, as in a sparse file, are left out.
   ///
   /// - Parameters:
-  ///   - position: where to begin to look.
+  ///   - position: the position from which to overwrite.
   ///   - piece: the bytes to write; of a last piece, only the first are used.
-  /// - Returns: where to go on; nil if there is nothing more.
+  /// - Returns: the position at which to continue; nil at the end.
   public borrowing func overwriteBlocks(from position: Int, with piece: [UInt8]) throws(PosixError) -> Int? {
     let file = number
     do throws(PosixError) {

@@ -1,7 +1,7 @@
 import Glibc
 
 extension FileDescriptor {
-  /// How many bytes the file system of the file has left for a user; nil if it does not say.
+  /// The free bytes for a user in the file system of the file; nil if it does not say.
   public var freeSpace: Int? { roomLeft(on: number) }
 
   /// Whether nothing can be written beside the file, because its file system is mounted read-only.
@@ -20,7 +20,7 @@ private func isMountedReadOnly(_ number: Int32) -> Bool {
 }
 
 extension Folder {
-  /// How many bytes the file system of the folder has left for its owner; 0 if it does not say.
+  /// The free bytes for the owner in the file system of the folder; 0 if it does not say.
   public var freeSpace: Int { roomLeft(on: number) ?? 0 }
 
   /// Whether nothing can be written there, because the file system is mounted read-only.

@@ -10,7 +10,7 @@ public struct Folder: ~Copyable {
 
   /// Opens the folder at `path`, which must be owned by `owner`.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` when the folder is missing, `EPERM` when the folder belongs to somebody else.
+  /// - Throws: ``PosixError``: `ENOENT` if the folder is missing, `EPERM` if it belongs to somebody else.
   public init(path: String, owner: uid_t) throws(PosixError) {
     let descriptor = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     guard try descriptor.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
@@ -19,7 +19,7 @@ public struct Folder: ~Copyable {
   }
 
   /// Opens the folder `path` below the folder at `top`, without following a link and on the same file system. So no call waits for
-  /// a mounted disk or server that is gone.
+  /// a mounted disk or server that no longer answers.
   ///
   /// - Throws: ``PosixError``: `ENOENT`, `ELOOP` for a link, `EXDEV` for another file system, `EPERM` for another owner's.
   public static func local(_ path: String, below top: String, owner: uid_t) throws(PosixError) -> Folder {
@@ -70,7 +70,7 @@ public struct Folder: ~Copyable {
     return folder
   }
 
-  /// The number of the open folder, for calls that take one.
+  /// The number of the open folder, for calls that take a number.
   public var number: Int32 { descriptor.number }
 
   /// Whether anything has that name.
@@ -88,7 +88,7 @@ public struct Folder: ~Copyable {
 
   /// Reads the file `name` into the caller's memory, for a secret.
   ///
-  /// - Returns: how many bytes the file had, at most the buffer's size.
+  /// - Returns: the number of bytes in the file, at most the buffer's size.
   public borrowing func read(_ name: String, into memory: consuming MutableRawSpan) throws(PosixError) -> Int {
     let file = try openOwned(name)
     return try file.read(into: memory)
@@ -113,7 +113,7 @@ public struct Folder: ~Copyable {
   /// Replaces the file `name` by `bytes`. A temporary file is synchronised and renamed over `name`, then the folder is
   /// synchronised. At every moment the file has the whole old or the whole new content.
   ///
-  /// - Parameter replacing: when false, an existing file is left alone and `EEXIST` thrown.
+  /// - Parameter replacing: if false, an existing file stays as it is, and `EEXIST` is thrown.
   public borrowing func write(_ name: String, _ bytes: RawSpan, replacing: Bool) throws(PosixError) {
     let temporary = name + ".new"
     let folder = descriptor.number
@@ -164,7 +164,7 @@ public struct Folder: ~Copyable {
 
   /// Takes the exclusive lock of the file `name`, making the file if it is missing.
   ///
-  /// - Parameter deadline: how long to wait, in milliseconds, before `EWOULDBLOCK`.
+  /// - Parameter deadline: the time to wait, in milliseconds, before `EWOULDBLOCK` is thrown.
   /// - Returns: the lock, which ends with the value.
   /// - Throws: ``PosixError``: `EWOULDBLOCK`, `EPERM` for anything but the owner's regular file.
   public borrowing func lock(_ name: String, deadline: Int) throws(PosixError) -> FileDescriptor {

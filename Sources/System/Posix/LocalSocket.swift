@@ -14,7 +14,7 @@ public struct LocalSocket: ~Copyable {
     public let uid: uid_t
   }
 
-  /// Takes over a socket, as one that was passed by the service manager.
+  /// Takes over a socket, for example one that the service manager passed.
   ///
   /// - Throws: ``PosixError`` with `EINVAL` for anything but a local socket that keeps packets apart.
   public init(owning descriptor: consuming FileDescriptor) throws(PosixError) {
@@ -101,8 +101,8 @@ public struct LocalSocket: ~Copyable {
 
   /// Listens at `path`, which only the owner may then reach; a socket that a dead process left there is replaced.
   ///
-  /// - Parameter backlog: how many connections wait in the kernel until they are accepted.
-  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or the file there is no socket.
+  /// - Parameter backlog: the most connections that wait in the kernel until they are accepted.
+  /// - Throws: ``PosixError`` with `EADDRINUSE` if somebody listens there, or if the file there is no socket.
   public static func listen(at path: String, backlog: Int32 = 32) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number
@@ -136,12 +136,12 @@ public struct LocalSocket: ~Copyable {
   /// The process at the other end.
   public borrowing func peer() throws(PosixError) -> Peer { try descriptor.peer() }
 
-  /// Keeps the connection until this process ends, even after this value is gone. So the other end notices the end of the
+  /// Keeps the connection until this process ends, even after this value has ended. So the other end notices the end of the
   /// process.
   public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }
 
-  /// From now on, sends this process SIGTERM when something arrives or the other end closes, or ends that. Only one socket of a
-  /// process can have this setting.
+  /// From now on, sends this process SIGTERM when a packet arrives or the other end closes; with false, it no longer does. Only one
+  /// socket of a process can have this setting.
   ///
   /// - Returns: whether the other end is still open and nothing has arrived yet.
   public borrowing func endProcessOnInput(_ isOn: Bool) -> Bool {
@@ -175,7 +175,7 @@ public struct LocalSocket: ~Copyable {
     guard sent == packet.byteCount else { throw PosixError("send", code: sent < 0 ? errno : EMSGSIZE) }
   }
 
-  /// The size of the next packet, which stays in the socket; 0 if the other end is gone, nil if no packet waits.
+  /// The size of the next packet, which stays in the socket; 0 if the other end has closed, nil if no packet waits.
   public borrowing func pendingSize() throws(PosixError) -> Int? {
     let count = recv(descriptor.number, nil, 0, Int32(MSG_PEEK | MSG_TRUNC))
     if count < 0 {
@@ -187,7 +187,7 @@ public struct LocalSocket: ~Copyable {
 
   /// Takes one packet into the caller's memory.
   ///
-  /// - Returns: the packet's size; 0 if the other end is gone; nil if no packet waits.
+  /// - Returns: the packet's size; 0 if the other end has closed; nil if no packet waits.
   /// - Throws: ``PosixError`` with `EMSGSIZE` for a packet that is larger than the memory; it is lost.
   public borrowing func receive(into memory: consuming MutableRawSpan) throws(PosixError) -> Int? {
     let size = memory.byteCount
@@ -209,7 +209,7 @@ public struct LocalSocket: ~Copyable {
     return count
   }
 
-  /// Waits until there is a packet, or the other end is gone.
+  /// Waits until there is a packet, or the other end has closed.
   ///
   /// - Parameter deadline: on the clock of ``Process/now``, in milliseconds.
   /// - Throws: ``PosixError`` with `ETIMEDOUT`.
@@ -217,7 +217,7 @@ public struct LocalSocket: ~Copyable {
     try waitForPacket(until: Deadline(deadline))
   }
 
-  /// Waits until there is a packet, or the other end is gone.
+  /// Waits until there is a packet, or the other end has closed.
   ///
   /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` if other work waits.
   public borrowing func waitForPacket(until deadline: Deadline) throws(PosixError) {

@@ -13,8 +13,8 @@ extension FileDescriptor {
   /// Ends the sending side of a socket, which the other end notices.
   public borrowing func endSending() { shutdown(number, Int32(SHUT_WR)) }
 
-  /// Connects to a local socket that is a stream of bytes, as an agent for ssh has it. Neither reading nor writing waits longer
-  /// than `seconds` for the other end.
+  /// Connects to a local socket that is a stream of bytes, such as the socket of an ssh agent. Neither reading nor writing waits
+  /// longer than `seconds` for the other end.
   ///
   /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` if nobody listens.
   public static func connect(stream path: String, seconds: Int) throws(PosixError) -> FileDescriptor {
@@ -33,7 +33,7 @@ extension FileDescriptor {
 
   /// Listens at `path` for streams of bytes. Only the owner may reach it. A socket that a dead process left there is replaced.
   ///
-  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or the file there is no socket.
+  /// - Throws: ``PosixError`` with `EADDRINUSE` if somebody listens there, or if the file there is no socket.
   public static func listen(stream path: String, backlog: Int32 = 128) throws(PosixError) -> FileDescriptor {
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
     let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })

@@ -1,8 +1,8 @@
 import Glibc
 
-/// How much memory this process could have.
+/// The memory that this process could have.
 public enum Memory {
-  /// Bytes of the machine.
+  /// The memory of the machine, in bytes.
   public static var total: UInt64 {
     UInt64(max(sysconf(Int32(_SC_PHYS_PAGES)), 0)) * UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))
   }

@@ -1,7 +1,7 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A file in memory that has no name in any folder: for other programs that take files only. It is overwritten at its end.
+/// A file in memory that has no name in any folder: for other programs that take only files. It is overwritten at its end.
 public struct MemoryFile: ~Copyable {
   private let file: FileDescriptor
 
@@ -13,18 +13,18 @@ public struct MemoryFile: ~Copyable {
   /// The number, lent.
   public var number: Int32 { file.number }
 
-  /// Writes all of `bytes` and goes back to the beginning.
+  /// Writes all of `bytes`, and moves the position back to the beginning.
   public borrowing func write(_ bytes: RawSpan) throws(PosixError) {
     try file.writeAll(bytes)
     _ = lseek(file.number, 0, SEEK_SET)
   }
 
-  /// How many bytes the file has.
+  /// The size of the file, in bytes.
   public borrowing func count() throws(PosixError) -> Int { Int(try file.status().st_size) }
 
   /// Fills the caller's memory from the beginning.
   ///
-  /// - Returns: how many bytes there were.
+  /// - Returns: the number of bytes that were read.
   public borrowing func read(into memory: consuming MutableRawSpan) throws(PosixError) -> Int {
     _ = lseek(file.number, 0, SEEK_SET)
     return try file.read(into: memory)

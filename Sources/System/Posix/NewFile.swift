@@ -22,7 +22,7 @@ public final class NewFile {
     try self.init(name, in: path, replacing: replacing, isNamed: false)
   }
 
-  /// - Parameter isNamed: whether the file has a name while it is written, as on a file system that requires one.
+  /// - Parameter isNamed: whether the file has a name while it is written, as if the file system required one.
   init(_ name: String, in path: String, replacing: Bool, isNamed: Bool) throws(PosixError) {
     let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     try NewFile.check(name, in: folder.number, replacing: replacing)
@@ -86,7 +86,7 @@ public final class NewFile {
   /// Adds bytes that may be lent from memory for secrets.
   public func append(_ bytes: RawSpan) throws(PosixError) { try file.writeAll(bytes) }
 
-  /// Gives the file its name, once the whole file is on the disk.
+  /// Gives the file its name, after the whole file is on the disk.
   ///
   /// - Throws: ``PosixError``: `EBUSY` if somebody else writes the same file.
   public func finish() throws(PosixError) {

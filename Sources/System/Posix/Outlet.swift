@@ -53,8 +53,8 @@ public final class Outlet {
 
   /// Writes as much as there is room for now.
   ///
-  /// - Returns: how many bytes; 0 if there is no room now.
-  /// - Throws: ``PosixError`` with `EPIPE` when nobody reads any more.
+  /// - Returns: the number of written bytes; 0 if there is no room now.
+  /// - Throws: ``PosixError`` with `EPIPE` if nobody reads any more.
   public func write(_ bytes: RawSpan) throws(PosixError) -> Int {
     let number = descriptor.number
     do throws(PosixError) {

@@ -13,7 +13,7 @@ public struct PosixError: Error, Equatable, Sendable, CustomStringConvertible {
     self.code = code
   }
 
-  /// For a person: "open: No such file or directory".
+  /// A text for a person, such as "open: No such file or directory".
   public var description: String { "\(operation): \(String(cString: strerror(code)))" }
 
   /// Whether the same call failed for the same reason.

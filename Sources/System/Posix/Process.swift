@@ -18,7 +18,7 @@ public enum Process {
   /// Starts no other program from now on, gains no right, and stays within these bounds.
   ///
   /// - Parameters:
-  ///   - seconds: how long the process may compute.
+  ///   - seconds: the time for which the process may compute.
   ///   - fileSize: the largest file that the process may write, in bytes.
   public static func forbidMore(seconds: UInt64, fileSize: UInt64) throws(PosixError) {
     guard linux_forbid_new_rights() == 0 else { throw PosixError("prctl") }
@@ -31,23 +31,23 @@ public enum Process {
 
   /// Overwrites freed memory from now on, except for small pieces that a thread keeps for itself.
   ///
-  /// This is for libraries whose buffers grow. They erase the last buffer, but realloc leaves former buffers unerased. The daemon's
-  /// unit sets the same with GLIBC_TUNABLES, for small pieces too. This call works without the unit.
+  /// This is for libraries whose buffers grow. They erase the last buffer, but realloc does not erase the former ones. The daemon's
+  /// unit does the same with GLIBC_TUNABLES, for small pieces too. This call works without the unit.
   public static func overwriteFreedMemory() {
     // A failure would change nothing, and glibc's call never fails.
     _ = linux_overwrite_freed(0xAA)
   }
 
-  /// Gives the pages of freed memory back to the system. The allocator keeps those between pieces that are still in use.
+  /// Gives the pages of freed memory back to the system. The allocator would keep the pages between pieces that are still in use.
   public static func returnFreedMemory() { malloc_trim(0) }
 
-  /// This process dies with the process that started it. Call again after ``become(_:)``, which resets it.
+  /// From now on, this process is killed when the process that started it ends. Call again after ``become(_:)``, which resets it.
   public static func dieWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
   }
 
-  /// This process gets SIGTERM when the process that started it ends. The signal leaves time to erase secrets in memory. Call again
-  /// after ``become(_:)``, which resets it.
+  /// From now on, this process gets SIGTERM when the process that started it ends. The signal leaves time to erase secrets in
+  /// memory. Call again after ``become(_:)``, which resets it.
   public static func endWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGTERM) == 0 else { throw PosixError("prctl") }
   }
@@ -74,7 +74,7 @@ public enum Process {
     else { throw PosixError("setresuid", code: EPERM) }
   }
 
-  /// The folder that this program lies in.
+  /// The folder of this program's file.
   public static var folder: String {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -82,7 +82,7 @@ public enum Process {
     return String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
   }
 
-  /// Writing to a pipe that nobody reads is an error from now on, and no longer the end of the process.
+  /// From now on, a write to a pipe that nobody reads is an error, and no longer ends the process.
   public static func ignoreBrokenPipes() {
     signal(SIGPIPE, SIG_IGN)
   }
@@ -121,15 +121,15 @@ public enum Process {
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
-  /// Milliseconds since the machine started. The time of sleep counts here, but not in ``now``.
+  /// Milliseconds since the machine started. The machine's sleep counts here, but not in ``now``.
   public static var sinceBoot: Int {
     var time = timespec()
     clock_gettime(CLOCK_BOOTTIME, &time)
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
-  /// Microseconds since the machine started, to tell which of two events of different processes came first. The time that it
-  /// slept counts.
+  /// Microseconds since the machine started, to tell which of two events of different processes came first. The machine's sleep
+  /// counts.
   public static var microsecondsSinceBoot: UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_BOOTTIME, &time)

@@ -7,9 +7,9 @@ import Glibc
 /// file meanwhile (exclusive mode); deleted content is overwritten with zeros.
 public final class Database {
   let handle: OpaquePointer
-  /// How much work the present statement took so far, in ``workPiece``s of SQLite's virtual machine.
+  /// The work of the present statement so far, in ``workPiece``s of SQLite's virtual machine.
   private(set) var work: Int64 = 0
-  /// The bound for all statements of this connection, and of others with the same budget, together; nil without a bound.
+  /// The limit for all statements together, of this connection and of others with the same budget; nil without a limit.
   public var budget: WorkBudget?
   /// Prepared statements by the address of their text: a literal does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
@@ -20,9 +20,9 @@ public final class Database {
     case existing
     /// A missing file is made.
     case creating
-    /// In memory only; gone with the connection.
+    /// The database is only in memory, and ends with the connection.
     case memory
-    /// The file must exist, and no program changes it. This connection makes no log beside it.
+    /// The file must exist, and no program changes it. So this connection makes no log beside the file.
     case unchanging
   }
 
@@ -78,7 +78,8 @@ public final class Database {
 
   static let workPiece: Int64 = 4096
 
-  /// How many operations a statement may take in a file of this size. Our largest statements take 0.2 for each byte of a whole file.
+  /// The most operations of a statement in a file of this size. The largest statements of Latchkey take 0.2 for each byte of a
+  /// whole file.
   ///
   /// The size bounds the pages only in an honest file: a sparse file claims any size with few pages. So there is a ceiling of some
   /// ten seconds of work, which a whole database of 2.5 GB does not reach. Blocks on the disk are not a measure, because some file
@@ -89,7 +90,7 @@ public final class Database {
   }
 
   /// Whether the present statement takes more than a database of this size can need. In a tree whose pages repeat a page many
-  /// times, a statement would never reach the last row. SQLite then reports an interruption.
+  /// times, a statement would never reach the last row. So SQLite is told to interrupt it.
   private var isEndless: Bool {
     work += 1
     if let budget, !budget.take(Database.workPiece) { return true }
@@ -111,7 +112,7 @@ public final class Database {
     return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
   }
 
-  /// How many bytes the file has, without the log; nil if the size is unknown, as on a share that does not answer.
+  /// The size of the file in bytes, without the log; nil if the size is unknown, for example on a share that does not answer.
   public var fileSize: Int64? {
     var size: sqlite3_int64 = 0
     return sqlite_file_size(handle, &size) == SQLITE_OK ? size : nil
@@ -167,7 +168,7 @@ public final class Database {
     return statement
   }
 
-  /// Runs `body` in a transaction: when this returns, the whole change is on the disk, or nothing of it.
+  /// Runs `body` in a transaction: when this returns, the whole change is on the disk, or no part of it.
   public func transaction<Result, Failure: Error>(
     mapping: (SQLiteError) -> Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -184,7 +185,7 @@ public final class Database {
     return result
   }
 
-  /// Moves the write-ahead log into the database and empties it, so that nothing deleted stays in it.
+  /// Moves the write-ahead log into the database and empties it, so that no deleted row stays in the log.
   public func checkpoint() throws(SQLiteError) {
     guard sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else {
       throw error

@@ -4,10 +4,10 @@ import CLatchkeySQLite
 public struct SQLiteError: Error, Equatable, Sendable {
   /// SQLite's extended result code (https://sqlite.org/rescode.html).
   public let code: Int32
-  /// SQLite's own words. Statements carry their values as parameters, so no value is ever in it.
+  /// SQLite's own message. Statements get their values as parameters, so no value is ever in the message.
   public let message: String
 
-  /// The kinds of errors, by what a caller does about them.
+  /// The kinds of errors. A caller treats all errors of a kind in the same way.
   public enum Kind: Sendable {
     /// Another process has the database open.
     case busy
@@ -21,7 +21,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case other
   }
 
-  /// The kind of the error, by what a caller does about it.
+  /// The kind of the error, which decides how a caller treats it.
   public var kind: Kind {
     switch code & 0xff {
     // SQLite reads an overflow page past its cache, and gives this code if the file ends before that page.

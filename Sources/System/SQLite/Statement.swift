@@ -38,7 +38,7 @@ public final class Statement {
 
   /// Goes to the next row.
   ///
-  /// - Returns: false when no row is left.
+  /// - Returns: false if no row is left.
   public func step() throws(SQLiteError) -> Bool {
     switch sqlite3_step(handle) {
     case SQLITE_ROW: return true

@@ -3,7 +3,7 @@
 /// Each statement has a bound of its own (``Database``). Work that reads damaged files with many statements needs one bound for all
 /// statements together. Otherwise each statement could use up its own bound.
 public final class WorkBudget {
-  /// How many operations are left.
+  /// The number of operations that are left.
   public private(set) var left: Int64
 
   /// - Parameter bytes: the size of the files that are read. A sparse file claims any size.

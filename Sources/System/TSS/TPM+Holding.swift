@@ -4,8 +4,8 @@ import LatchkeySodium
 /// A secret that the chip keeps until the machine starts again.
 ///
 /// The object has the null hierarchy as its parent, and stClear. Only its *saved context* leaves the chip in a loadable form. The
-/// chip takes that context back after a suspension (Shutdown(STATE), Startup(STATE)), and no longer after any start
-/// (Startup(CLEAR)), which follows hibernation as well.
+/// chip takes this context back after a suspension (Shutdown(STATE), Startup(STATE)). It no longer takes it back after a start
+/// (Startup(CLEAR)), which also follows hibernation.
 extension TPM {
   /// Gives the secret to the chip.
   ///

@@ -4,11 +4,11 @@ import LatchkeySodium
 
 /// A TPM 2.0, to which a secret can be sealed.
 ///
-/// The chip derives its storage key anew from its seed each time; a value that is sealed under it is kept in a file of ours.
-/// Secrets cross the bus encrypted, in a session that is salted with that key. Each call is a connection of its own.
+/// The chip derives its storage key again from its seed each time. A value that is sealed under this key is kept in a file of
+/// Latchkey's. Secrets cross the bus encrypted, in a session that is salted with that key. Each call is a connection of its own.
 public final class TPM {
   let tss: TSSLibrary
-  /// How the chip is reached, as tpm2-tss names it.
+  /// The way to the chip, by the name that tpm2-tss uses.
   let tcti: String
 
   /// - Throws: ``TPMError/noLibrary``. The first use shows whether there is a chip.
@@ -45,7 +45,7 @@ public final class TPM {
     return out.bytes
   }
 
-  /// Unseals what ``seal(_:)`` made.
+  /// Unseals a value that ``seal(_:)`` made.
   ///
   /// - Throws: ``TPMError/otherChip`` if the chip was cleared, or is another chip.
   public func unseal(_ sealed: [UInt8]) throws(TPMError) -> Key {

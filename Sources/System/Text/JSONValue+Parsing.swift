@@ -24,7 +24,7 @@ private struct JSONParser {
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The next byte that is not white space, without taking it.
+  /// Returns the next byte that is not white space, but does not take it.
   mutating func next() -> UInt8? {
     while at < bytes.count {
       switch bytes[at] {
@@ -93,7 +93,7 @@ private struct JSONParser {
     return .array(values)
   }
 
-  /// A minus sign, digits without a zero in front, a fraction, an exponent.
+  /// Takes a number: a minus sign, digits without a leading zero, a fraction, an exponent.
   private mutating func number() throws(JSONError) -> String {
     let start = at
     takeByte { $0 == UInt8(ascii: "-") }

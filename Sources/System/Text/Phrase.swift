@@ -1,5 +1,5 @@
-/// A text for a person, with values in it. It is written as a string literal. The text's catalogue entry has "%1$s", "%2$s" in the
-/// place of the values, so that a translation can put them in another order.
+/// A text for a person, with values in it. It is written as a string literal. The text's catalogue entry has "%1$s", "%2$s" instead
+/// of the values, so that a translation can put them in another order.
 package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
   /// A value in a text.
   package indirect enum Value: Hashable, Sendable {
@@ -55,9 +55,9 @@ package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
 
   /// A translation with values in it.
   ///
-  /// - Parameter count: how many of the values, from the first on, the translation must have. It may have the others.
-  /// - Returns: nil if the translation lacks a value, perhaps the name that the question is about, or has a placeholder without a
-  ///   value.
+  /// - Parameter count: the number of values that the translation must have, from the first one on. It may have the other values
+  ///   too.
+  /// - Returns: nil if the translation lacks a value, for example the name in a question, or has a placeholder without a value.
   package static func filled(_ translation: String, with values: [String], atLeast count: Int) -> String? {
     guard !values.isEmpty else { return translation }
     var filled = ""

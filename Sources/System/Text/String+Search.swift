@@ -30,7 +30,7 @@ extension StringProtocol {
     return result + self[start...]
   }
 
-  /// The parts between the occurrences of a text; as with `split`, no part is empty.
+  /// The parts between the occurrences of a text; as with Swift's own `split`, no part is empty.
   public func split(text: some StringProtocol) -> [SubSequence] {
     var parts: [SubSequence] = []
     var start = startIndex
