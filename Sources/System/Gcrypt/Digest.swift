@@ -1,6 +1,6 @@
 import CLatchkeyGcrypt
 
-/// The hash functions of other programs' files. Nothing of Latchkey's own depends on MD5 or SHA-1. They only check whether a
+/// The hash functions that files of other programs use. Nothing of Latchkey's own depends on MD5 or SHA-1. They only show whether a
 /// file was decrypted with the right key, and derive KDE 4's keys from passwords.
 public enum Digest: Sendable {
   case sha512
@@ -27,7 +27,7 @@ public enum Digest: Sendable {
     }
   }
 
-  /// Hashes `first` and `second` as one message, and then the digest again and again, `rounds` times in all. All state is in
+  /// Hashes `first` and `second` as one message, and then repeatedly the digest, with `rounds` hashes in all. All state is in
   /// secure memory.
   ///
   /// - Parameters:

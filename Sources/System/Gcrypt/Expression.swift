@@ -1,6 +1,6 @@
 import CLatchkeyGcrypt
 
-/// An S-expression of libgcrypt's, owned. One with secret numbers lies in secure memory and is erased at the end.
+/// The owner of an S-expression of libgcrypt. An expression with secret numbers is in secure memory, and is erased at its end.
 struct Expression: ~Copyable {
   let pointer: gcry_sexp_t
 

@@ -31,9 +31,9 @@ public enum Gcrypt {
 
   /// Starts libgcrypt once per process: version check, secure memory, end of initialization.
   ///
-  /// Everything else in this module calls it; a program calls it early, to learn about a failure at its start, and to have the
-  /// memory locked before it drops the right to lock memory. If another library in the process was first, its settings stay. If
-  /// the system refuses to lock the memory, the program goes on without the lock. The memory is erased at release all the same.
+  /// Everything else in this module calls it. A program calls it early, so that it sees a failure at its start, and locks the
+  /// memory before it gives up the right to do so. If another library in the process was first, its settings stay. If the system
+  /// refuses to lock the memory, the program continues without the lock. The memory is still erased when it is freed.
   ///
   /// - Throws: `unusableLibrary`.
   public static func initialize() throws(GcryptError) {
@@ -49,7 +49,7 @@ public enum Gcrypt {
     // Debian 12 has 1.10, the first release that we tested. This call also starts the library.
     guard gcry_check_version("1.10.0") != nil else { return .failure(.unusableLibrary) }
     if latchkey_gcry_initialized() != 0 { return .success(()) }
-    // libgcrypt's warnings are never resumed: they would go to stderr, and nobody there could act on them.
+    // libgcrypt's warnings stay off, because they would go to standard error, and nobody could act on them there.
     latchkey_gcry_suspend_secmem_warning()
     latchkey_gcry_init_secmem(secureMemorySize)
     guard latchkey_gcry_finish_initialization() == 0, latchkey_gcry_initialized() != 0,

@@ -10,6 +10,6 @@ public enum GcryptError: Error, Equatable, Sendable {
   case badBufferSize
   /// The ciphertext did not decrypt: wrong length, IV, key or padding. The error does not tell the cause.
   case undecryptable
-  /// libgcrypt refused, with its own error code (without the source part).
+  /// libgcrypt's own error code, without its source part.
   case library(code: UInt32)
 }

@@ -20,7 +20,7 @@ struct Integer: ~Copyable {
   init(randomBits bits: UInt32) throws(GcryptError) {
     try self.init(secretWithCapacity: bits)
     gcry_mpi_randomize(number, bits, GCRY_STRONG_RANDOM)
-    // The drawn value has whole bytes, so the bits beyond the wanted number are cut off.
+    // The random value has whole bytes, so the bits beyond the wanted number are removed.
     gcry_mpi_clear_highbit(number, bits)
   }
 
@@ -47,7 +47,7 @@ struct Integer: ~Copyable {
     gcry_mpi_cmp_ui(number, low) >= 0 && gcry_mpi_cmp(number, high.number) < 0
   }
 
-  /// The number big-endian in `byteCount` bytes, zeros on the left.
+  /// The number in `byteCount` bytes, big-endian, with zeros on the left.
   ///
   /// - Throws: a library error when the number does not fit.
   func bigEndian(byteCount: Int) throws(GcryptError) -> SecureMemory {

@@ -1,18 +1,17 @@
-/// One side of a Diffie-Hellman agreement as the Secret Service's encrypted sessions and the system prompter use it: an
-/// ephemeral key used once, and a cipher with the key that HKDF-SHA256 derives from the shared secret.
+/// One side of a Diffie-Hellman agreement for the Secret Service's encrypted sessions and the system prompter. It has an ephemeral
+/// key, which is used once, and gives a cipher with the key that HKDF-SHA256 derives from the shared secret.
 public struct KeyAgreement: ~Copyable {
-  /// How often a key is drawn again before giving up. At most one draw in 128 fails, so only a broken random number generator
-  /// reaches the limit.
+  /// The most tries to make a key. At most one try in 128 fails, so only a broken random number generator reaches the limit.
   private static let attempts = 64
 
   private let privateKey: Integer
   private let group: ModularGroup
 
-  /// The public key to send: exactly as many bytes as the group's prime, big-endian, the first neither 0 nor 0xff.
+  /// The public key to send, big-endian. It has as many bytes as the group's prime, and its first byte is neither 0 nor 0xff.
   public let publicKey: [UInt8]
 
-  /// A fresh ephemeral key, drawn again until the public key needs all bytes, also as a signed number: kwalletd5 takes a first byte
-  /// of 0xff for a sign, and agrees on another key than ours.
+  /// Makes a fresh ephemeral key. It tries again until the public key needs all bytes, also as a signed number. kwalletd5 takes a
+  /// first byte of 0xff for a sign, and would compute another session key.
   ///
   /// - Throws: `unusableLibrary`, `outOfSecureMemory`, `library`.
   public init(group: ModularGroup = .secretService) throws(GcryptError) {
@@ -51,17 +50,16 @@ public struct KeyAgreement: ~Copyable {
     return try Self.isFull(secret) ? SessionCipher(key: SessionKey(deriving: secret)) : nil
   }
 
-  /// The server's side in one step: a key that is used for nothing else, and the cipher that it agrees on with the owner of
-  /// `peerPublicKey`.
+  /// The server's side in one step: a key that is used for nothing else, and the cipher on which both sides agree.
   ///
-  /// The key is drawn again until the shared secret needs all bytes as well. Clients disagree whether its leading zeros belong to
-  /// the input of HKDF (libgcrypt's do, GnuTLS's do not); without leading zeros, both agree. A peer cannot keep this loop going:
-  /// every key that is accepted has an order of at least (p − 1) / 2, so each draw gives it a new secret at random.
+  /// It makes new keys until the shared secret needs all bytes as well. Clients disagree whether leading zeros of the secret belong
+  /// to the input of HKDF (yes with libgcrypt, no with GnuTLS). Without leading zeros, all agree. A peer cannot prolong this loop,
+  /// because every accepted key has an order of at least (p − 1) / 2. So each new key gives a new random secret.
   ///
   /// - Parameters:
   ///   - peerPublicKey: as for `agree(peerPublicKey:)`.
   ///   - prepared: a key of the same group that was drawn before, to save half of the time now. An error uses it up too.
-  /// - Returns: the public key to send, as long as the prime, and the session's cipher.
+  /// - Returns: the public key to send, which is as long as the prime, and the session's cipher.
   /// - Throws: as `agree(peerPublicKey:)`.
   public static func respond(
     to peerPublicKey: RawSpan, with prepared: consuming KeyAgreement? = nil,

@@ -1,6 +1,6 @@
 import CLatchkeyGcrypt
 
-/// The curves of NIST on which ECDSA keys for ssh lie.
+/// The curves of NIST that ECDSA keys for ssh use.
 public enum NamedCurve: String, Sendable {
   case p256 = "nistp256"
   case p384 = "nistp384"

@@ -24,16 +24,19 @@ public final class SessionCipher {
 
   /// Encrypts `plaintext` under a fresh random IV.
   ///
-  /// - Parameter plaintext: of any length, also empty; not erased here.
-  /// - Throws: `outOfSecureMemory`, `library`.
+  /// - Parameters:
+  ///   - plaintext: a text of any length, also empty. It is not erased here, and must not overlap `ciphertext`.
+  ///   - iv: 16 bytes, filled with the IV.
+  ///   - ciphertext: exactly `ciphertextLength(plaintext:)` bytes, filled.
+  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`. After an error the buffers hold nothing of use.
   public func encrypt(_ plaintext: RawSpan) throws(GcryptError) -> (iv: [UInt8], ciphertext: [UInt8]) {
     var iv = [UInt8](repeating: 0, count: Self.blockSize)
-    // CBC needs an IV that nobody can predict. A new one is not enough.
+    // CBC needs an IV that nobody can predict, so a counter is not enough.
     gcry_randomize(&iv, iv.count, GCRY_STRONG_RANDOM)
     return (iv, try encrypt(plaintext, underIV: iv))
   }
 
-  /// As above, with a given IV. Only a test with a known answer may give one.
+  /// Encrypts with a given IV. Only a test with a known answer may give one.
   func encrypt(_ plaintext: RawSpan, underIV iv: [UInt8]) throws(GcryptError) -> [UInt8] {
     var ciphertext = [UInt8](repeating: 0, count: Self.ciphertextLength(plaintext: plaintext.byteCount))
     var room = ciphertext.mutableSpan
@@ -53,8 +56,8 @@ public final class SessionCipher {
     into ciphertext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
     let cipher = try BlockChain(key: key, iv: iv)
-    // Whole blocks go straight from the caller's memory to the caller's memory: no copy of the secret. The rest
-    // goes through one block of secure memory.
+    // Whole blocks go directly from the caller's memory to the caller's memory, so there is no copy of the secret. The rest goes
+    // through one block of secure memory.
     let whole = ciphertext.count - Self.blockSize
     let rest = plaintext.count - whole
     if whole > 0 {
@@ -70,14 +73,14 @@ public final class SessionCipher {
     }
   }
 
-  /// Decrypts `ciphertext` and takes its padding off.
+  /// Decrypts `ciphertext` and removes its padding.
   ///
   /// - Parameters:
   ///   - ciphertext: a multiple of 16 bytes, at least 16.
   ///   - iv: 16 bytes.
-  ///   - plaintext: at least as many bytes as `ciphertext`, not overlapping it, and meant for a secret: the caller
-  ///     owns and erases it. The bytes after the plaintext, up to the ciphertext's length, are zero afterwards; after an
-  ///     error, all of that length is.
+  ///   - plaintext: memory for a secret, which the caller owns and erases. It has at least as many bytes as `ciphertext`, and does
+  ///     not overlap it. Afterwards the bytes between the plaintext's end and the ciphertext's length are zero. After an error, all
+  ///     bytes up to that length are zero.
   /// - Returns: bytes of plaintext, 0 up to `ciphertext.count - 1`.
   /// - Throws: `undecryptable` for any fault of ciphertext, IV or padding; `badBufferSize` if `plaintext` is too small;
   ///   `outOfSecureMemory`.
@@ -121,7 +124,7 @@ public final class SessionCipher {
     // Zero for 1 … 16 only.
     var wrong = (last &- 1) & 0xF0
     for index in 0..<UInt8(blockSize) {
-      // All bits 1 if the byte belongs to the padding (index < last), else zero.
+      // All bits are 1 if the byte belongs to the padding (index < last), or else 0.
       let within = UInt8(truncatingIfNeeded: (Int16(index) - Int16(last)) >> 15)
       wrong |= within & (output[output.count - 1 - Int(index)] ^ last)
     }

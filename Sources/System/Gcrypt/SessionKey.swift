@@ -8,10 +8,10 @@ struct SessionKey: ~Copyable {
 
   /// HKDF-SHA256 (RFC 5869) without salt and info, 16 bytes out.
   ///
-  /// libgcrypt has HKDF as an algorithm of `gcry_kdf_open` only from 1.11 on; Debian 12 ships 1.10. So this builds HKDF from
-  /// libgcrypt's HMAC as the RFC says. For 16 bytes that takes two calls: extract, and the first block of expand.
+  /// libgcrypt has HKDF as an algorithm of `gcry_kdf_open` only from 1.11 on; Debian 12 ships 1.10. So this type builds HKDF from
+  /// libgcrypt's HMAC, according to the RFC. For 16 bytes that takes two calls: extract, and the first block of expand.
   ///
-  /// - Parameter sharedSecret: as long as the group's prime, zeros on the left.
+  /// - Parameter sharedSecret: the shared secret, as long as the group's prime, with zeros on the left.
   init(deriving sharedSecret: borrowing SecureMemory) throws(GcryptError) {
     // Extract: PRK = HMAC(salt, IKM); no salt means 32 zero bytes (RFC 5869 section 2.2).
     let salt = try SecureMemory(count: MAC.byteCount)

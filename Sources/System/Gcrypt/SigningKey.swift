@@ -15,7 +15,7 @@ public struct SigningKey: ~Copyable {
     ///   - d: the private exponent.
     ///   - p: one prime.
     ///   - q: the other prime.
-    ///   - inverse: the inverse of `q` modulo `p`, as files of keys have it.
+    ///   - inverse: the inverse of `q` modulo `p`, which key files contain.
     public init(d: Range<Int>, p: Range<Int>, q: Range<Int>, inverse: Range<Int>) {
       (self.d, self.p, self.q, self.inverse) = (d, p, q, inverse)
     }
@@ -57,7 +57,7 @@ public struct SigningKey: ~Copyable {
     }
   }
 
-  /// How many bits a number has.
+  /// The number of bits in a number.
   private static func bits(_ number: RawSpan) -> Int {
     number.withUnsafeBytes { number in
       let digits = number.drop { $0 == 0 }
@@ -81,7 +81,7 @@ public struct SigningKey: ~Copyable {
     }
   }
 
-  /// Whether the key's numbers belong together, as far as libgcrypt tells.
+  /// Whether the key's numbers belong together, according to libgcrypt.
   public var isConsistent: Bool { gcry_pk_testkey(key.pointer) == 0 }
 
   /// The RSA signature (PKCS #1 version 1.5) of a message, without leading zeros.

@@ -27,7 +27,7 @@ public enum UnpaddedCipher: Sendable {
   ///   - ciphertext: a multiple of the block's size.
   ///   - key: 16 bytes for AES, 1 to 56 for Blowfish.
   ///   - iv: a block; empty for zeros, and in ECB mode.
-  ///   - plaintext: as many bytes as `ciphertext`, not overlapping it. The caller owns and erases them.
+  ///   - plaintext: memory of as many bytes as `ciphertext`, without an overlap. The caller owns and erases it.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`.
   public func decrypt(
     _ ciphertext: RawSpan, key: RawSpan, iv: RawSpan = RawSpan(), into plaintext: consuming MutableRawSpan

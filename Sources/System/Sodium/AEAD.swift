@@ -5,7 +5,7 @@ import CLatchkeySodium
 /// The nonce is long enough that random ones never meet under one key. The cipher does not commit to its key: a caller that tries
 /// several keys also checks a commitment.
 public enum AEAD {
-  /// How much longer than its plaintext a sealed value is: 24 bytes of nonce and 16 of tag.
+  /// The bytes by which a sealed value is longer than its plaintext: 24 for the nonce and 16 for the tag.
   public static let overhead = 24 + 16
 
   private static let stackToErase = 16384
@@ -31,7 +31,7 @@ public enum AEAD {
     return out
   }
 
-  /// Opens what ``seal(_:key:associated:)`` made.
+  /// Opens a value that ``seal(_:key:associated:)`` made.
   ///
   /// - Throws: ``SodiumError/decryptionFailed`` for anything else, ``SodiumError/outOfMemory``.
   public static func open(

@@ -25,7 +25,7 @@ public enum Base64 {
     return try text.prefix(length)
   }
 
-  /// The bytes that a secret text stands for; nil if any part is not Base64.
+  /// Decodes a secret text; nil if any part is not Base64.
   public static func decode(secret: RawSpan) throws(SodiumError) -> SecureBytes? {
     var bytes = try SecureBytes(count: secret.byteCount / 4 * 3 + 3)
     var count = 0

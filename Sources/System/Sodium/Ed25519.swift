@@ -1,6 +1,6 @@
 import CLatchkeySodium
 
-/// Ed25519 signatures (RFC 8032), as keys for ssh have them.
+/// Ed25519 signatures (RFC 8032), as ssh keys use them.
 public enum Ed25519 {
   /// The size of a public key, in bytes.
   public static let publicKeySize = 32
@@ -9,7 +9,7 @@ public enum Ed25519 {
   /// The size of a signature, in bytes.
   public static let signatureSize = 64
 
-  /// How far below the caller the frames of a signature reach, in bytes, with a wide margin.
+  /// The depth of the stack that a signature uses below its caller, in bytes, with a wide margin.
   private static let stackToErase = 16384
 
   /// A new secret key. The last 32 bytes are the public key.

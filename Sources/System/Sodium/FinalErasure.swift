@@ -10,7 +10,7 @@ enum FinalErasure {
     SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM,
     SIGPWR, SIGSTKFLT,
   ]
-  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these. It then has another process read this process's memory
+  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these. It then lets another process read this process's memory
   /// for a backtrace, and erases nothing.
   private static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]
 
@@ -40,9 +40,10 @@ enum FinalErasure {
   ///
   /// - Parameters:
   ///   - others: erases the secrets of other libraries. It runs in a signal handler.
-  ///   - atExit: false for a program with threads that use secrets. They go on during `exit`, and would send or store zeros.
+  ///   - atExit: false for a program with threads that use secrets. The threads still run during `exit`, and would send or store
+  ///     zeros.
   static func begin(and others: (@convention(c) () -> Void)?, atExit: Bool) {
-    // Initialised here, because a handler could interrupt the initialisation.
+    // Both are initialised here, because a handler could interrupt a later initialisation.
     SecureMemory.prepareErasure()
     WorkingMemory.prepareErasure()
     if let others { FinalErasure.others.store(unsafeBitCast(others, to: UInt.self), ordering: .relaxed) }
@@ -59,7 +60,7 @@ enum FinalErasure {
     guard sigaction(signal, nil, &present) == 0 else { return }
     let handler = unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self)
     let isHandled = present.sa_flags & SA_SIGINFO != 0 || handler != 0  // SIG_DFL
-    // SIG_IGN: such a signal does not end the process.
+    // 1 is SIG_IGN. An ignored signal does not end the process.
     let isIgnored = present.sa_flags & SA_SIGINFO == 0 && handler == 1
     guard !isIgnored, evenHandled || !isHandled else { return }
     var erasing = sigaction()

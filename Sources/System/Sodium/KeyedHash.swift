@@ -20,7 +20,7 @@ public struct KeyedHash: ~Copyable {
     self.length = length
   }
 
-  /// Starts a hash of 32 bytes without a key: a fingerprint of a value that is not secret, or is kept sealed.
+  /// Starts a hash of 32 bytes without a key. It is a fingerprint of a value that is not secret, or that is stored only sealed.
   ///
   /// - Throws: ``SodiumError/outOfMemory``.
   public init() throws(SodiumError) {
@@ -54,7 +54,7 @@ public struct KeyedHash: ~Copyable {
     update(RawSpan(_unsafeStart: UnsafeRawPointer(text.utf8Start), byteCount: text.utf8CodeUnitCount))
   }
 
-  /// The result as a key. Only for a length of 32.
+  /// The result as a key. The length must be 32.
   public consuming func key() throws(SodiumError) -> Key {
     guard length == Key.size else { throw .badArgument }
     var out = try SecureBytes(count: length)

@@ -9,15 +9,16 @@ public enum PasswordHash {
 
   /// The most memory that libsodium accepts for one derivation, in bytes.
   static let memoryLimit: UInt64 = 4 << 30
-  /// How far below the caller Argon2id's frames reach, in bytes, with a wide margin.
+  /// The depth of the stack that Argon2id uses below its caller, in bytes, with a wide margin.
   private static let stackToErase = 32768
 
-  /// The key that `password` gives with this salt and cost.
+  /// The key that comes from `password` with this salt and cost.
   ///
   /// - Parameters:
   ///   - passes: at least 1.
   ///   - memory: in bytes, a multiple of 1024, at least 8 KiB. The caller must limit a number from a file.
-  /// - Throws: ``SodiumError/outOfMemory`` if the system does not give `memory`. Nobody tries again with less.
+  /// - Throws: ``SodiumError/outOfMemory`` if the system does not give `memory` bytes. Another try with less would give another
+  ///   key.
   public static func derive(
     password: RawSpan, salt: [UInt8], passes: UInt32, memory: UInt64
   ) throws(SodiumError) -> Key {

@@ -5,10 +5,10 @@ import CLatchkeySodium
 public enum SealedBox {
   /// The size of a public key, in bytes.
   public static let publicKeySize = 32
-  /// How much longer than its plaintext a sealed value is, in bytes.
+  /// The bytes by which a sealed value is longer than its plaintext.
   public static let overhead = 48
 
-  /// How far below the caller the box's frames reach, in bytes, with a wide margin.
+  /// The depth of the stack that the box uses below its caller, in bytes, with a wide margin.
   private static let stackToErase = 16384
 
   /// The public half of `secret`.
@@ -33,7 +33,7 @@ public enum SealedBox {
     return out
   }
 
-  /// Opens what was sealed for `secret`.
+  /// Opens a value that was sealed for `secret`.
   ///
   /// - Throws: ``SodiumError/decryptionFailed``, ``SodiumError/outOfMemory``.
   public static func open(_ sealed: RawSpan, secret: borrowing Key) throws(SodiumError) -> SecureBytes {

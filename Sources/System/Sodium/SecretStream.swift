@@ -5,7 +5,7 @@ import CLatchkeySodium
 public enum SecretStream {
   /// The size of a stream's own header, in bytes. It is not secret.
   public static let headerSize = 24
-  /// How much longer than its plaintext a chunk is, in bytes.
+  /// The bytes by which a chunk is longer than its plaintext.
   public static let overhead = 17
 
   /// Seals one chunk after the other.
@@ -62,7 +62,7 @@ public enum SecretStream {
 
     /// Opens the next chunk into the caller's memory, which must have room for its plaintext.
     ///
-    /// - Returns: how many bytes the plaintext has.
+    /// - Returns: the number of bytes in the plaintext.
     /// - Throws: ``SodiumError/decryptionFailed`` for anything but this very chunk of this very stream.
     public mutating func open(
       _ chunk: RawSpan, associated: [UInt8], into plaintext: inout SecureBytes

@@ -5,7 +5,7 @@ import CLatchkeySodium
 /// A value cannot be copied, only lent (``bytes``) or moved. Nothing here turns a secret into `String` or `[UInt8]`.
 public struct SecureBytes: ~Copyable {
   @usableFromInline let start: UnsafeMutableRawPointer
-  /// How many bytes the memory holds; may be 0.
+  /// The size of the memory, in bytes. It may be 0.
   public let count: Int
 
   /// `count` zero bytes.
@@ -116,7 +116,8 @@ public struct SecureBytes: ~Copyable {
     return try SecureBytes(copying: bytes.extracting(first: newCount))
   }
 
-  /// How many allocations for secrets the kernel refused to lock since this process started. Such memory can be swapped out.
+  /// The number of allocations for secrets that the kernel refused to lock since this process started. Such memory can be written
+  /// to the disk.
   public static var lockFailures: UInt64 { SecureMemory.refusals.load(ordering: .relaxed) }
 
   /// Whether the kernel locks this process's secrets in memory. If it does not, they can be swapped out.

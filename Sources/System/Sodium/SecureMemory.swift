@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// `sodium_malloc` gives each allocation guard pages and locked pages of its own. Such an allocation costs four mappings, of which
 /// the kernel allows 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots
-/// (``SecureSlabs``); a larger one gets an allocation of its own. A slot is erased before its return.
+/// (``SecureSlabs``); a larger secret gets its own allocation. A slot is erased before it is returned.
 enum SecureMemory {
   /// The slabs, made at first use. Their pointers are used under the lock only.
   ///
@@ -53,15 +53,15 @@ enum SecureMemory {
     sodium_free(pointer)
   }
 
-  /// An allocation of libsodium. libsodium silently continues if the kernel refuses to lock it. So this locks it once more, to
-  /// see the error; pages that are locked already cost nothing.
+  /// An allocation of libsodium. libsodium silently continues if the kernel refuses to lock it. So this function locks the memory
+  /// once more, to see the error. A second lock of the same pages costs nothing.
   private static func pages(_ size: Int) -> UnsafeMutableRawPointer? {
     guard let pages = sodium_malloc(size) else { return nil }
     if sodium_mlock(pages, size) != 0 { refusals.add(1, ordering: .relaxed) }
     return pages
   }
 
-  /// How many allocations the kernel refused to lock.
+  /// The number of allocations that the kernel refused to lock.
   static let refusals = Atomic<UInt64>(0)
 
   /// One allocation of libsodium, for ``eraseAll()``.

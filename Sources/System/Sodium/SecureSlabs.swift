@@ -28,7 +28,7 @@ struct SecureSlabs: @unchecked Sendable {
   /// The slabs with a free slot, for each size.
   private var vacant: [[UnsafeMutableRawPointer]] = shape.map { _ in [] }
 
-  /// A zeroed slot of at least `count` bytes; nil if that is too much for a slot, or no memory is left.
+  /// A zeroed slot of at least `count` bytes; nil if no slot is that large, or if no memory is left.
   mutating func take(_ count: Int) -> UnsafeMutableRawPointer? {
     if slabs.isEmpty { for kind in Self.shape.indices { add(kind, isKept: true) } }
     guard let kind = Self.shape.firstIndex(where: { $0.size >= count }) else { return nil }
@@ -70,7 +70,7 @@ struct SecureSlabs: @unchecked Sendable {
     vacant[kind].append(base)
   }
 
-  /// How many slabs begin at or below an address.
+  /// The number of slabs that begin at or below an address.
   private func place(of pointer: UnsafeMutableRawPointer) -> Int {
     var (low, high) = (0, slabs.count)
     while low < high {

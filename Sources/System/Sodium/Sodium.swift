@@ -38,7 +38,7 @@ import CLatchkeySodium
 public enum Sodium {
   /// Prepares libsodium. Every program calls it first; calling it again is harmless.
   ///
-  /// - Throws: ``SodiumError/unavailable`` when the kernel gives no randomness.
+  /// - Throws: ``SodiumError/unavailable`` if the kernel gives no randomness.
   public static func initialize() throws(SodiumError) {
     guard sodium_init() >= 0 else { throw .unavailable }
   }
@@ -46,8 +46,8 @@ public enum Sodium {
   /// From now on a signal or `exit` that ends this process erases its secrets first. Signals that are ignored or handled stay so.
   /// Only the signals of faults, which Swift's runtime may handle, are taken over by the first call.
   ///
-  /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs handle their signals
-  /// themselves. ``PasswordHash`` calls it.
+  /// Every program of Latchkey that ever has passwords or keys calls it. Other people's programs handle their signals themselves.
+  /// ``PasswordHash`` calls it.
   ///
   /// - Parameters:
   ///   - others: erases the secrets of another library. It runs in a signal handler.

@@ -2,7 +2,7 @@ import CLatchkeySodium
 import Glibc
 import Synchronization
 
-/// The memory that Argon2id works in: in no dump, and erased before it goes back to the kernel.
+/// The memory in which Argon2id works. It is in no core dump, and is erased before it goes back to the kernel.
 ///
 /// libsodium maps this memory, and unmaps it without erasing it. One hash of its last block is the derived key, and most kernels
 /// keep the bytes of freed pages until their next use. A program that derives keys therefore links `ErasedMappings`, whose `mmap`
@@ -19,10 +19,10 @@ public enum WorkingMemory {
   /// The signals that the thread usually blocks, while ``willUnmap(_:)`` makes it block all. Only that thread uses this value.
   nonisolated(unsafe) private static var usualMask: sigset_t?
 
-  /// How many mappings were erased.
+  /// The number of mappings that were erased.
   static let erasures = Atomic<Int>(0)
 
-  /// How many derivations ended without erased memory, because libsodium got its memory from elsewhere than `ErasedMappings`.
+  /// The number of derivations whose memory was not erased, because libsodium did not get it from `ErasedMappings`.
   private static let left = Atomic<Int>(0)
 
   /// Whether a derivation of this process left its memory without erasing it.
@@ -31,8 +31,8 @@ public enum WorkingMemory {
   /// One derivation runs at a time: this type knows only one mapping, and a process never needs two.
   private static let turn = Locked(())
 
-  /// Runs `body`, which maps and unmaps `count` bytes or a little more, if `succeeded` says so of its result. When `body` returns,
-  /// no copy of the key is left. Signals wait from the unmapping until then.
+  /// Runs `body`, which maps and unmaps `count` bytes or a little more, if `succeeded` is true for its result. When `body` returns,
+  /// no copy of the key is left. Signals are blocked from the unmapping until then.
   static func expect<Result, Failure: Error>(
     _ count: Int, succeeded: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {

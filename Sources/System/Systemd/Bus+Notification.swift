@@ -3,12 +3,12 @@ extension Bus {
   public static let notifications = "org.freedesktop.Notifications"
   private static let notificationsPath = "/org/freedesktop/Notifications"
 
-  /// Asks the desktop for a notification. The call starts no program: such a program would show notifications in the place of the
-  /// desktop, which starts later.
+  /// Asks the desktop for a notification. The call starts no program: a program that starts now would show notifications instead of
+  /// the desktop, which starts later.
   ///
   /// - Parameters:
   ///   - click: the name of a click on the notification; nil for a notification that nobody clicks on.
-  ///   - program: the name of the desktop file of the program that such a click leads to.
+  ///   - program: the name of the desktop file of the program that a click opens.
   ///   - reply: gets the answer, which is the notification's number.
   public func notify(
     _ title: String, _ text: String, click: String? = nil, program: String? = nil,
@@ -34,7 +34,7 @@ extension Bus {
     }
   }
 
-  /// Takes a notification off the screen.
+  /// Removes a notification from the screen.
   public func closeNotification(_ number: UInt32) {
     try? callAsync(
       destination: Self.notifications, path: Self.notificationsPath, interface: Self.notifications,

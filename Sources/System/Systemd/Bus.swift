@@ -4,17 +4,17 @@ import Glibc
 /// A connection to a D-Bus message bus, served by an event loop. Nothing here waits for the bus: connecting,
 /// saying Hello, calls and matches are all asynchronous.
 ///
-/// Access to exported objects is not limited by sd-bus (the connection counts as trusted, or sd-bus would ask the bus driver
-/// for credentials and wait): the method handlers decide about each caller.
+/// sd-bus does not limit the access to exported objects. The connection counts as trusted, because sd-bus would otherwise ask the
+/// bus for credentials, and wait. So the method handlers decide about each caller.
 public final class Bus {
   /// The interface of the calls `Get`, `GetAll` and `Set`, and of the signal `PropertiesChanged`.
   public static let properties = "org.freedesktop.DBus.Properties"
 
-  /// Where the bus is.
+  /// The address of a bus.
   public enum Address: Equatable, Sendable {
     /// `DBUS_SESSION_BUS_ADDRESS`, or else `bus` in `XDG_RUNTIME_DIR`.
     case session
-    /// `bus` in the given runtime folder, whatever the environment says.
+    /// `bus` in the given runtime folder, without regard to the environment.
     case user(runtime: String)
     /// `DBUS_SYSTEM_BUS_ADDRESS`, or else the well-known system bus.
     case system
@@ -68,7 +68,7 @@ public final class Bus {
     return bus
   }
 
-  /// A path as it stands in a D-Bus address: bytes outside the set that needs no escaping become %XX.
+  /// A path in the form of a D-Bus address, in which each byte that needs an escape becomes %XX.
   private static func escaped(_ path: String) -> String {
     var result = ""
     for byte in path.utf8 {
@@ -96,7 +96,7 @@ public final class Bus {
   /// The connection's socket, while the connection is open; -1 after that.
   public var descriptor: Int32 { sd_bus_get_fd(pointer) }
 
-  /// The connection's own name (`:1.42`), or nil for as long as the bus has not answered Hello.
+  /// The connection's own name (`:1.42`); nil until the bus has answered Hello.
   public var uniqueName: String? {
     // sd_bus_get_unique_name() waits for Hello, so we do not call it before.
     guard isReady else { return nil }
@@ -105,8 +105,8 @@ public final class Bus {
     return String(cString: name)
   }
 
-  /// Calls `handler` once the connection is lost or refused. Calls without an answer have got an error before. A later call
-  /// replaces an earlier handler. This object cannot connect again; make a new `Bus`.
+  /// Calls `handler` once the connection is lost or refused. Calls that still wait for an answer get an error first. A later call
+  /// replaces an earlier handler. This object cannot connect again, so make a new `Bus`.
   public func onDisconnect(_ handler: @escaping () -> Void) throws(SystemdError) {
     let slot = try matchSignal(
       sender: Self.localName, path: "/org/freedesktop/DBus/Local", interface: Self.localName, member: "Disconnected"
@@ -118,7 +118,7 @@ public final class Bus {
   /// their order.
   public func pause() { sd_bus_detach_event(pointer) }
 
-  /// Goes on after ``pause()``.
+  /// Continues after ``pause()``.
   public func resume() throws(SystemdError) {
     guard sd_bus_get_event(pointer) == nil else { return }
     try SystemdError.check(sd_bus_attach_event(pointer, loop.pointer, priority), "attach the bus to the event loop")
@@ -127,7 +127,7 @@ public final class Bus {
   /// Closes the connection at once; messages that were not sent yet are dropped. `onDisconnect` is not called.
   public func close() { sd_bus_close(pointer) }
 
-  /// Waits until everything queued is sent. This blocks: only for the end of a program.
+  /// Waits until all queued messages are sent. It blocks, so call it only at the end of a program.
   public func flush() { sd_bus_flush(pointer) }
 
   static let localName = "org.freedesktop.DBus.Local"
@@ -143,8 +143,8 @@ public final class Bus {
   ///   - timeout: 25 seconds when nil.
   ///   - sensitive: call and reply are erased from memory when freed.
   ///   - autoStart: whether the bus may start a service that owns the destination.
-  ///   - takesDetail: whether an error's answer may have `BusError.detail` behind its message. This sets the message's flag
-  /// `ALLOW_INTERACTIVE_AUTHORIZATION`, so leave it out in calls to services that ask polkit.
+  ///   - takesDetail: whether an error may have `BusError.detail` after its message. This sets the message's flag
+  ///     `ALLOW_INTERACTIVE_AUTHORIZATION`, so leave it out in calls to services that ask polkit.
   public func callAsync(
     destination: String, path: String, interface: String, member: String, timeout: Duration? = nil,
     sensitive: Bool = false, autoStart: Bool = true, takesDetail: Bool = false,
@@ -199,18 +199,18 @@ public final class Bus {
   /// The outcome of a request for a name.
   public enum NameRequest: Equatable, Sendable {
     case owned
-    /// This connection owned the name before.
+    /// This connection owned the name already.
     case alreadyOwned
     /// Another connection owns the name; nothing is queued.
     case exists
-    /// Another connection owns the name, and this connection waits for it.
+    /// Another connection owns the name, and this connection waits for the name.
     case queued
   }
 
   /// Asks for a well-known name.
   ///
   /// - Parameters:
-  ///   - replaceExisting: takes the name from an owner that allows that, and waits before all others.
+  ///   - replaceExisting: whether to take the name from an owner that allows this, and otherwise to wait before all others.
   ///   - queueing: whether to wait for the name if another connection owns it.
   public func requestNameAsync(
     _ name: String, allowReplacement: Bool = false, replaceExisting: Bool = false,

@@ -9,7 +9,7 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   /// The message for a person. The text reaches the other side: never put a secret here.
   public let message: String
 
-  /// The error for a program: bytes behind the message, for callers that asked for them (`Bus.callAsync`'s `takesDetail`). Errors
+  /// The error for a program: bytes after the message, for callers that asked for them (`takesDetail` of `Bus.callAsync`). Errors
   /// of properties have no such bytes.
   public let detail: [UInt8]
 

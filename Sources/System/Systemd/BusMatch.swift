@@ -7,9 +7,9 @@ extension Bus {
   ///
   /// Signals from before the bus accepted the rule are lost, so ask for a state only after `installed`.
   ///
-  /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once more, for unique
-  /// names and for the bus driver. Another well-known name cannot be compared: give the unique name of its owner if the sender
-  /// matters.
+  /// A peer can send a signal directly to this connection, without regard to all match rules. So `sender` is compared here once
+  /// more, for unique names and for the bus driver. Another well-known name cannot be compared: give the unique name of its owner
+  /// if the sender matters.
   ///
   /// - Parameters:
   ///   - arg0: only signals whose first argument is this string.
@@ -33,7 +33,7 @@ extension Bus {
       }
       rule += ",\(key)='\(value)'"
     }
-    // In a rule, sd-bus lets any unique name pass as a well-known one, as it cannot resolve the name.
+    // For a rule with a well-known name, sd-bus lets every unique name pass, because it cannot resolve the name.
     let exact = sender.flatMap { $0.hasPrefix(":") || $0 == Self.driverName || $0 == Self.localName ? $0 : nil }
     let box = MatchBox(sender: exact, handler: handler, installed: installed)
     return try BusSlot(box: box, "match signals") { slot, userdata in
@@ -42,8 +42,8 @@ extension Bus {
     }
   }
 
-  /// Calls `handler` once when the peer that owns `name` (unique or well-known) is gone, which may be right away.
-  /// Never before this returns.
+  /// Calls `handler` once when the peer that owns `name` (unique or well-known) has left the bus, which may be at once. It is never
+  /// called before this function returns.
   public func watchPeer(_ name: String, vanished handler: @escaping () -> Void) throws(SystemdError) -> BusSlot {
     let watch = PeerWatch(name: name, bus: self, handler: handler)
     let slot = try matchSignal(
@@ -94,7 +94,7 @@ extension Bus {
   }
 }
 
-/// The process behind a connection, as the bus saw it when it connected.
+/// The process behind a connection, as the bus saw it when the connection was made.
 public struct PeerCredentials: Equatable, Sendable {
   /// The name that was asked for.
   public let name: String
@@ -176,7 +176,7 @@ private final class MatchBox {
   }
 }
 
-/// Waits for a peer to be gone. It may have gone before the bus accepted the match rule.
+/// Waits until a peer has left the bus. It may have left before the bus accepted the match rule.
 private final class PeerWatch {
   private let name: String
   private weak var bus: Bus?
@@ -194,7 +194,7 @@ private final class PeerWatch {
     handler?()
   }
 
-  /// A peer that cannot be watched counts as gone, because its objects must not outlive it unnoticed.
+  /// A peer that cannot be watched counts as gone, because its objects must not exist longer than the peer.
   func installed(_ error: BusError?) {
     guard error == nil, let bus else { return vanished() }
     do throws(BusError) {

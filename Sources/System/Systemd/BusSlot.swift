@@ -1,15 +1,15 @@
 import CLatchkeySystemd
 
-/// A registration at a bus: a match, an exported interface, a node enumerator, a watch. The owner of a registration takes it back
-/// by dropping this object, even from within the handler.
+/// A registration at a bus: a match, an exported interface, a node enumerator, a watch. The owner of a registration ends it by
+/// dropping this object, even from within the handler.
 public final class BusSlot {
   private var slot: OpaquePointer?
 
   /// Other registrations that end together with this registration.
   private var companions: [BusSlot]
 
-  /// Registers with `add`, which gets the place for the C slot and the userdata to give. sd-bus owns a reference to
-  /// `box` until its slot is really freed, which can be after this object is gone (a handler that drops its own).
+  /// Registers with `add`, which gets a place for the C slot, and the userdata to pass on. sd-bus owns a reference to `box` until
+  /// its slot is really freed, which can be after this object is gone (a handler that drops its own).
   init(
     box: AnyObject, _ operation: String, companions: [BusSlot] = [],
     add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
@@ -21,7 +21,7 @@ public final class BusSlot {
 
   deinit { cancel() }
 
-  /// Takes the registration back; its handlers are not called again.
+  /// Ends the registration. Its handlers are not called again.
   public func cancel() {
     companions = []
     guard let slot else { return }

@@ -1,4 +1,4 @@
-/// A type of value on the bus, such as that of a property, and the way to read it.
+/// A type of values on the bus, such as the type of a property, and the way to read a value.
 public struct BusValue<Value> {
   let signature: String
   let read: (Message) throws(BusError) -> Value

@@ -36,8 +36,8 @@ public final class EventLoop {
     return code
   }
 
-  /// Ends a value that closes connections. Descriptors that lie unread in a connection can make the kernel wait (``Alarm``);
-  /// here such a wait ends at once. Call it from a handler.
+  /// Ends a value that closes connections. Unread descriptors in a connection can make the kernel wait (``Alarm``), but in this
+  /// call such a wait ends at once. Call it from a handler.
   public func close<Value: ~Copyable>(_ value: consuming Value) {
     guard turn != nil else { return }
     Alarm.hurry()
@@ -58,8 +58,8 @@ public final class EventLoop {
   /// Ends `run()` after the handler that is running now.
   public func exit(code: Int32 = 0) { sd_event_exit(pointer, code) }
 
-  /// Calls `handler` once after `delay`, or again and again with `repeating`. The clock goes on in suspend (CLOCK_BOOTTIME), so
-  /// a time limit on a key also counts sleep. The timer does not wake the machine.
+  /// Calls `handler` once after `delay`, or repeatedly with `repeating`. The clock also runs while the machine sleeps
+  /// (CLOCK_BOOTTIME), so a time limit on a key includes sleep. The timer does not wake the machine.
   public func addTimer(
     after delay: Duration, repeating: Bool = false, handler: @escaping () -> Void
   ) throws(SystemdError) -> EventSource {
@@ -99,8 +99,8 @@ public final class EventLoop {
     return source
   }
 
-  /// Calls `handler` when nothing else is waiting, again and again for as long as it returns true (more to do). So long work
-  /// runs in pieces of about 10 ms, and calls are answered in between.
+  /// Calls `handler` when no other work waits, repeatedly as long as it returns true (more to do). So long work runs in pieces of
+  /// about 10 ms, and calls are answered in between.
   public func addIdle(handler: @escaping () -> Bool) throws(SystemdError) -> EventSource {
     let source = EventSource(.idle(handler), handler: { _ in })
     try source.attach("add idle work") { slot, userdata in

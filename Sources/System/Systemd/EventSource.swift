@@ -58,20 +58,20 @@ public final class EventSource {
   /// Calls the handler again.
   public func resume() { isEnabled = true }
 
-  /// Starts a timer anew, even one that already fired. Does nothing to sources of other kinds.
+  /// Starts a timer again, even if it has fired already. It changes no source of another kind.
   public func rearm(after delay: Duration) {
     guard let source, case .timer = box.kind else { return }
     sd_event_source_set_time_relative(source, delay.microseconds)
     isEnabled = true
   }
 
-  /// Sources of a lower number are served first; 0 is the default, 100 that of idle work.
+  /// Sources of a lower number are served first; 0 is the default, and idle work has 100.
   public func setPriority(_ priority: Int64) throws(SystemdError) {
     guard let source else { return }
     try SystemdError.check(sd_event_source_set_priority(source, priority), "set a priority")
   }
 
-  /// Adds the source to its loop with `add`, which gets the place for the C source and the userdata to give.
+  /// Adds the source to its loop with `add`, which gets a place for the C source, and the userdata to pass on.
   func attach(
     _ operation: String, add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
   ) throws(SystemdError) {

@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 import Glibc
 
-/// An interface as sd-bus sees it. The table and its strings are C memory that lives exactly as long as this object,
+/// The description of an interface for sd-bus. The table and its strings are C memory that lives exactly as long as this object,
 /// and sd-bus keeps this object for as long as it reads the table.
 final class ExportedInterface {
   let table: UnsafeMutablePointer<sd_bus_vtable>

@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 
-/// Watches the files that logind keeps of its sessions or users (sd-login's monitor, an inotify watch). It reports changes for
-/// which logind sends no signal, such as a session that begins to close.
+/// Watches the files that logind keeps about its sessions (sd-login's monitor, an inotify watch). It reports changes for which
+/// logind sends no signal, such as a session that begins to close.
 public final class LoginMonitor {
   /// The files to watch, by their category in libsystemd.
   public enum Files: String, Sendable {
@@ -29,7 +29,7 @@ public final class LoginMonitor {
   }
 
   deinit {
-    // The loop must let go of the descriptor before the monitor closes it.
+    // The loop must drop the descriptor before the monitor closes it.
     source = nil
     sd_login_monitor_unref(monitor)
   }

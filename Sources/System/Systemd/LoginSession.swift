@@ -1,8 +1,8 @@
 import CLatchkeySystemd
 import Glibc
 
-/// A login session as logind's files under /run/systemd describe it. Reading files asks nobody, so do not use this for facts
-/// that change in an instant.
+/// A login session, from logind's files under /run/systemd. The files may be older than logind's present state, so do not use this
+/// type for facts that change quickly.
 public struct LoginSession: Equatable, Sendable {
   /// logind's name of the session, such as `3` or `c1`.
   public let id: String

@@ -15,7 +15,7 @@ public final class Message {
 
   /// The unique name of the sender, which the bus guarantees.
   public var sender: String? { Self.string(sd_bus_message_get_sender(pointer)) }
-  /// The object the message goes to, or a signal comes from.
+  /// The object to which a call goes, or from which a signal comes.
   public var path: String? { Self.string(sd_bus_message_get_path(pointer)) }
   /// The interface of call or signal.
   public var interface: String? { Self.string(sd_bus_message_get_interface(pointer)) }

@@ -1,14 +1,14 @@
 import CLatchkeySystemd
 import Glibc
 
-/// Appends to a message that is being built. Exists only inside the closure that builds it.
+/// Appends to a message that is being built. The writer exists only inside the closure that builds the message.
 ///
 /// The writer remembers its first error, as sd-bus does for a message that ran out of memory. From then on it appends nothing
 /// and calls no closure, and the builder of the message throws that error instead of sending. A loop that does more than append
 /// checks ``failure`` in each turn.
 public struct MessageWriter: ~Copyable {
   private let pointer: OpaquePointer
-  /// An estimate of how much was appended, never too low.
+  /// An estimate of the appended bytes, which is never too low.
   private var size = 0
   /// The first error; nil if everything was appended.
   public private(set) var failure: BusError?
@@ -16,7 +16,7 @@ public struct MessageWriter: ~Copyable {
   /// The most that is appended to one message, in bytes. D-Bus allows an array of this size at most, and a bus closes the
   /// connection of a client that sends a larger one.
   private static let sizeLimit = 64 << 20
-  /// The most that lengths and padding take beside each value, in bytes.
+  /// The most bytes that lengths and padding add to each value.
   private static let overhead = 16
 
   private init(_ pointer: OpaquePointer) { self.pointer = pointer }

@@ -1,12 +1,12 @@
 import CLatchkeySystemd
 
-/// A method call that waits for its answer. It may be kept and answered later, exactly once: later answers are ignored. If it is
-/// dropped without an answer, the call fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits in vain.
+/// A method call that waits for its answer. It may be kept and answered later. Only the first answer counts. If it is dropped
+/// without an answer, the call fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits in vain.
 public final class MethodCall {
   /// The call's arguments and sender.
   public let message: Message
 
-  /// Whether an answer was given.
+  /// Whether the call was answered.
   public private(set) var isAnswered = false
 
   init(_ message: OpaquePointer) { self.message = Message(retaining: message) }
@@ -44,7 +44,8 @@ public final class MethodCall {
     }
   }
 
-  /// Answers with an error. The detail goes to callers that asked for details: GLib shows no message that has something behind it.
+  /// Answers with an error. The detail goes only to callers that asked for details, because GLib shows no message that is followed
+  /// by other values.
   public func fail(_ error: BusError) {
     guard !isAnswered else { return }
     isAnswered = true

@@ -1,6 +1,6 @@
 import CLatchkeySystemd
 
-/// A D-Bus interface as a service offers it: its description for introspection, and its handlers.
+/// A D-Bus interface that a service offers: its description for introspection, and its handlers.
 public struct ObjectInterface {
   /// The interface's D-Bus name.
   public let name: String
@@ -88,7 +88,7 @@ public struct ObjectInterface {
     public static let invalidates = PropertyFlags(rawValue: 2)
     /// Never changes. Not for writable properties.
     public static let constant = PropertyFlags(rawValue: 4)
-    /// Left out of GetAll.
+    /// The property is not in the answer to GetAll.
     public static let explicit = PropertyFlags(rawValue: 8)
     /// Told by introspection.
     public static let deprecated = PropertyFlags(rawValue: 16)
@@ -104,9 +104,9 @@ public struct ObjectInterface {
     public let type: String
     /// The property's annotations.
     public let flags: PropertyFlags
-    /// Appends the value for the object at a path. Throwing fails Get, and GetAll as a whole.
+    /// Appends the value for the object at a path. If it throws, Get fails, and GetAll fails as a whole.
     public let getter: (String, inout MessageWriter) throws(BusError) -> Void
-    /// Reads the new value for the object at a path; nil when read-only. The message's sender sets it.
+    /// Reads the new value for the object at a path; nil if the property is read-only. The message's sender sets it.
     public let setter: ((String, Message) throws(BusError) -> Void)?
 
     /// Declares a property; see the members.
@@ -145,8 +145,8 @@ extension Bus {
   /// Offers an interface at `prefix` and every path below it for which `exists` says yes. Calls for other paths are answered with
   /// `UnknownObject`, or as ``refuseCalls(below:with:)`` says. The most specific prefix is asked first.
   ///
-  /// `exists` is called several times a call, so it should be as fast as a dictionary. Throws EINVAL when the declaration is wrong:
-  /// an invalid name or type, an argument of several types, flags that exclude each other.
+  /// `exists` is called several times for each call, so it should be as fast as a dictionary. This throws EINVAL if the declaration
+  /// is wrong: an invalid name or type, an argument of several types, flags that exclude each other.
   public func export(
     _ interface: ObjectInterface, below prefix: String, where exists: @escaping (String) -> Bool
   ) throws(SystemdError) -> BusSlot {

@@ -46,7 +46,7 @@ extension Bus {
   ///   - sensitive: whether the memory of the call is erased when freed.
   ///   - exists: whether there is an object at a path.
   ///
-  /// A filter, and no fallback: below a fallback's prefix, sd-bus takes every path for an object that exists.
+  /// This is a filter and no fallback, because below a fallback's prefix, sd-bus takes every path for an existing object.
   public func takeOtherForm(
     of member: String, in interface: String, signature: String, sensitive: Bool = false,
     where exists: @escaping (String) -> Bool, handler: @escaping (MethodCall) throws(BusError) -> Void

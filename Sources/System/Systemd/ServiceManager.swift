@@ -11,7 +11,7 @@ public enum ServiceManager {
 
   /// Has the manager keep a copy of an open descriptor, and pass the copy when it starts this program again (`FDSTORE=1`).
   ///
-  /// - Returns: whether the manager was asked. It gives no answer.
+  /// - Returns: whether the request was sent. The manager gives no answer.
   public static func keep(_ descriptor: Int32, as name: String) -> Bool {
     withUnsafePointer(to: descriptor) {
       sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=\(name)", $0, 1) > 0
@@ -23,14 +23,15 @@ public enum ServiceManager {
 
   /// A socket that the service manager opened before it started this program.
   public struct ListenDescriptor: Equatable, Sendable {
-    /// Close-on-exec; the caller closes it.
+    /// The descriptor, with close-on-exec. The caller closes it.
     public let fd: Int32
     /// `FileDescriptorName=` of the unit; by default the name of the socket unit.
     public let name: String
   }
 
   /// The sockets that the manager passed, in the order of the unit's lines, and then the descriptors that it kept. Empty if the
-  /// service manager passed no descriptor to this process. Takes them out of the environment, so a second call returns nothing.
+  /// service manager passed no descriptor to this process. It removes the sockets from the environment, so a second call returns
+  /// nothing.
   public static func listenDescriptors() throws(SystemdError) -> [ListenDescriptor] {
     var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = try SystemdError.check(sd_listen_fds_with_names(1, &names), "take the sockets of the service manager")
