@@ -9,7 +9,7 @@ struct Options {
   let number: UInt64
   /// The runtime folder below which the control socket is.
   var runtime: String
-  /// Where the PAM services are, in the place of `/etc/pam.d`.
+  /// The folder of the PAM services, instead of `/etc/pam.d`.
   var pamFolder: String?
   /// The account of the person who is asked.
   let account: Account

@@ -2,14 +2,15 @@ import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPrompters
 
-/// The ways to unlock the vault that a person may choose in the place of the login password: the finger first, then the security key,
-/// each time that the field is left empty.
+/// The ways to unlock the vault that a person may choose instead of the login password. An empty answer chooses the finger first,
+/// and then the security key.
 final class OtherWays: OtherWay {
   private let finger: FingerWay?
   private let key: SecurityKeyWay?
   private var isFingersTurn: Bool
 
-  /// Nil without any. A prompt that begins by itself begins with the key, because the person chooses the finger.
+  /// Nil if there is no other way. A prompt that begins with another way by itself begins with the security key, because a finger
+  /// is used only if the person chooses it.
   init?(_ finger: FingerWay?, _ key: SecurityKeyWay?) {
     guard finger != nil || key != nil else { return nil }
     (self.finger, self.key, isFingersTurn) = (finger, key, key?.comesFirst != true)

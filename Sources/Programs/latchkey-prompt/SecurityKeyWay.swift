@@ -9,7 +9,7 @@ import LatchkeySecurityKeys
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Unlocks the vault by a security key, in the place of the login password: its PIN, then a touch.
+/// Unlocks the vault by a security key instead of the login password. The person gives its PIN and then touches the key.
 final class SecurityKeyWay: OtherWay {
   private let program: SecurityKeyProgram
   private let helper: DeriveProgram
@@ -17,14 +17,14 @@ final class SecurityKeyWay: OtherWay {
   private let number: UInt64
   private let deadline: PromptDeadline
   private let whenUnlocked: () -> Void
-  /// Whether this session began without a password, as after a login by a security key. The prompt begins with the security key
-  /// then, if it is connected.
+  /// Whether this session began without a password, for example by a security key. The prompt begins with the security key then, if
+  /// it is connected.
   let comesFirst: Bool
   private var isFirst: Bool
-  /// A key is blocked after eight wrong PINs, so a prompt takes as many as wrong passwords.
+  /// A key is blocked after eight wrong PINs, so a prompt takes no more wrong PINs than wrong passwords.
   private var pinsLeft: Int
 
-  /// How long a key may take before the person is told, and can cancel that.
+  /// The time after which the person is told that the key is working, and can cancel its work.
   private static let quietTime = Duration.seconds(1)
 
   func offer(at place: PromptPlace) -> String? { SecurityKeyWording.offer }
@@ -33,7 +33,7 @@ final class SecurityKeyWay: OtherWay {
   ///
   /// - Parameters:
   ///   - status: the daemon's report.
-  ///   - pins: how many wrong PINs the prompt takes.
+  ///   - pins: the number of wrong PINs after which the prompt ends.
   ///   - whenUnlocked: called at once when the vault is unlocked. During this time, a PAM stack waits for an answer.
   init?(
     _ options: Options, _ status: Status, _ deadline: PromptDeadline, pins: Int, whenUnlocked: @escaping () -> Void
@@ -112,7 +112,7 @@ final class SecurityKeyWay: OtherWay {
     defer { source.cancel() }
     let hasNews = { running.isOver || running.touches > 0 }
     if !deadline.wait(atMost: Self.quietTime, until: hasNews) {
-      // A key that another program uses may take long. The person can cancel that.
+      // If another program uses the key, this may take long. The person can cancel it.
       guard !deadline.isOver, prompter.wait(SecurityKeyWording.work, until: hasNews) else { return nil }
     }
     guard running.isOver || prompter.wait(SecurityKeyWording.touch, until: { running.isOver }) else { return nil }

@@ -17,7 +17,7 @@ enum SecurityKeyWording {
       button: translated("Continue"))
   }
 
-  /// The text while the key lets nobody touch it yet.
+  /// The text while the key does not wait for a touch yet.
   static var work: PromptText {
     PromptText(title: title, message: translated("Waiting for your security key."), label: "", button: "")
   }
@@ -27,7 +27,7 @@ enum SecurityKeyWording {
     PromptText(title: title, message: translated("Touch your security key."), label: "", button: "")
   }
 
-  /// Why a key did not unlock the vault, beside the question for the password.
+  /// The reason why a key did not unlock the vault, for the prompt that asks for the password.
   static func sentence(_ outcome: SecurityKeyOutcome, triesLeft: Int?) -> String {
     switch outcome {
     case .absent: translated("No security key was found. Connect it, and leave the field empty again.")

@@ -20,7 +20,7 @@
 // It is not a part of the daemon because a person may take minutes, because libraries of prompters are
 // large, and because PAM's setuid helper fails under the daemon's hardening. It derives no key and
 // opens no item. It believes nothing that the client says about itself. It decides nothing: the daemon
-// judges the answer, and compares what was shown with what counts then.
+// judges the answer, and checks that the shown facts still hold.
 
 import Glibc
 import LatchkeyControl
@@ -33,16 +33,16 @@ import LatchkeyPrompters
 import LatchkeySodium
 import LatchkeySystemd
 
-/// How long the person has in all. The unit's last limit is a little more.
+/// The time limit for the person in all. The time limit of the unit is a little longer.
 private let personLimit = Duration.seconds(300)
-/// How long the daemon may take to answer, in milliseconds.
+/// The time limit for an answer of the daemon, in milliseconds.
 private let daemonLimit = 5000
-/// How often the person may try; a passphrase that a program gave is tried once.
+/// The number of tries that the person has. A passphrase that a program gave is tried once.
 private let attempts = 3
 
-/// Runs every step of the prompt; the first that is not accepted ends it.
+/// Runs every step of the prompt. The first step that is not accepted ends the prompt.
 ///
-/// - Parameter otherWay: the way to unlock the vault that the person may choose in the place of the login password.
+/// - Parameter otherWay: the way to unlock the vault that the person may choose instead of the login password.
 private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
   _ deadline: PromptDeadline, _ otherWay: OtherWays?
@@ -54,7 +54,7 @@ private func authenticate(
     return conversation.advise() ? .granted : conversation.end ?? .unavailable
   }
   let steps = PromptStep.steps(of: request)
-  // A prompt without a question has no consent of the person.
+  // A prompt without a question would not show that the person agrees.
   guard !steps.isEmpty else { return .unavailable }
   // A person who gave a passphrase has agreed, so no further question is needed.
   var wasSeen =
@@ -83,7 +83,7 @@ private func authenticate(
   return conversation.confirm() ? .granted : conversation.end ?? .unavailable
 }
 
-/// Runs one PAM service until it accepts, or no more answer comes.
+/// Runs one PAM service until it accepts, or until the person gives no more answer.
 private func authenticate(
   _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: PromptWording, _ request: PromptRequest,
   _ options: Options, _ deadline: PromptDeadline, attempts: Int
@@ -102,7 +102,7 @@ private func authenticate(
     switch outcome {
     case .refused where conversation.hasAnswer:
       if attempt < attempts { conversation.retry() }
-    // PAM refused without a question, as for a locked account. Another try would end in the same way.
+    // PAM refused without a question, for example because the account is locked. Another try would end in the same way.
     case .refused(let text, _):
       Journal.log(.warning, "PAM asks nobody: \(text)")
       return .unavailable
@@ -115,11 +115,11 @@ private func authenticate(
   return .refused
 }
 
-/// A finger and a security key, as far as they unlock the vault now.
+/// The finger and the security key, if they can unlock the vault now.
 private func otherWays(
   _ request: PromptRequest, _ options: Options, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void
 ) -> OtherWays? {
-  // The prompt's own connection carries only what is about the prompt.
+  // This connection is separate, because the prompt's own connection has only messages about the prompt.
   guard let daemon = try? ControlClient(runtime: options.runtime, uid: options.account.uid),
     let status = try? daemon.ask(GetStatus(), until: Process.now + daemonLimit)
   else { return nil }
@@ -148,7 +148,7 @@ private func serve(_ options: Options) throws {
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
     deadline: deadline
   ) { place in
-    // If no answer comes, the daemon has ended.
+    // Without an answer, the daemon has ended.
     do { let _: Done = try client.ask(PlacePrompt(place), until: Process.now + daemonLimit) } catch {
       deadline.giveUp()
     }
@@ -158,13 +158,13 @@ private func serve(_ options: Options) throws {
     ? otherWays(request, options, deadline) {
       prompter.end()
       try? client.tell(EndPrompt(.granted))
-      // A stack that goes on without an answer has failed, and pam_faillock would count that.
+      // If the stack continued without an answer, it would fail, and pam_faillock would count a failure.
       exit(0)
     } : nil
   var outcome = withExtendedLifetime((signals, end)) {
     authenticate(request, given, options, prompter, deadline, otherWay)
   }
-  // Nobody closed the connection.
+  // The daemon has not closed the connection, so the time limit ended the prompt.
   if outcome == .dismissed, deadline.isExpired { outcome = .expired }
   if deadline.isOver, outcome != .granted { prompter.tellWithdrawn() }
   prompter.end()

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A day, or a moment in UTC, as people and exports write them.
+/// A day, or a moment in UTC, in the forms that people and exports write.
 public enum CalendarTime {
-  /// Seconds since 1970 of "2026-11-22" or "2026-11-22T17:44:05Z"; nil for anything else.
+  /// Seconds since 1970 of "2026-11-22" or "2026-11-22T17:44:05Z"; nil for another form.
   public static func seconds(_ text: String) -> UInt64? {
     let parts = text.split(separator: "T", omittingEmptySubsequences: false)
     guard parts.count <= 2, let date = numbers(parts[0], "-", [4, 2, 2]) else { return nil }

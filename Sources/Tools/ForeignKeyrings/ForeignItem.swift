@@ -4,19 +4,19 @@ import LatchkeySecretClient
 public struct ForeignItem {
   /// The item's label, for people.
   public let label: String
-  /// The item's attributes, exactly as the other program has them.
+  /// The item's attributes, exactly as the other program stores them.
   public let attributes: [String: String]
   /// The secret itself.
   public let secret: Secret
-  /// When the item was stored there, in seconds since 1970; 0 if the time is unknown.
+  /// The time at which the item was stored there, in seconds since 1970; 0 if the time is unknown.
   public let created: UInt64
-  /// When the item was last changed there; 0 if the time is unknown.
+  /// The time at which the item was last changed there; 0 if the time is unknown.
   public let modified: UInt64
   /// The item's protection in the old place.
   public let protection: Protection
 
-  /// When an item may be read, and its requirements, in the words of the command line. A text is empty if the old place does not
-  /// have it.
+  /// The class of an item, and its requirements, in the words of the command line. A text is empty if the old place does not store
+  /// it.
   public struct Protection: Equatable, Sendable {
     /// The name of the item's class.
     public let accessible: String
@@ -40,9 +40,9 @@ public struct ForeignItem {
 }
 
 extension ForeignItem {
-  /// The item, with the schema of the Secret portal if it is an application's secret as other providers keep it. oo7 and old
-  /// versions of gnome-keyring store no schema, or the generic one. Latchkey's portal gives an application only an item with
-  /// its schema.
+  /// The item, with the schema of the Secret portal if it is an application's secret in the form of another provider. oo7 and old
+  /// versions of gnome-keyring store no schema, or the generic one. Latchkey's portal gives an application only an item with its
+  /// schema.
   public var markedForPortal: ForeignItem {
     let schema = attributes["xdg:schema"]
     guard attributes["app_id"] != nil, attributes.count == (schema == nil ? 1 : 2),

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// Reads fields from untrusted bytes that hold secrets. It knows its place, and gets the bytes lent for each field. It never
+/// Reads fields from untrusted bytes that hold secrets. It knows its place in the bytes, and borrows them for each field. It never
 /// traps: a missing field is an error.
 struct SecretReader {
   private(set) var offset: Int
@@ -11,7 +11,7 @@ struct SecretReader {
     (offset, end) = (range.lowerBound, range.upperBound)
   }
 
-  /// How many bytes are left.
+  /// The number of bytes that are left.
   var remaining: Int { end - offset }
 
   /// The place of the next `count` bytes.
@@ -41,7 +41,8 @@ struct SecretReader {
     return UInt64(high) << 32 | UInt64(try number(bytes))
   }
 
-  /// The place of the next bytes, which have their length in front; nil for a length with every bit set, which stands for no bytes.
+  /// The place of the next bytes, which follow their length; nil for a length with every bit set, which means that there are no
+  /// bytes.
   mutating func counted(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> Range<Int>? {
     let count = try number(bytes)
     return count == .max ? nil : try range(Int(count))

@@ -62,7 +62,7 @@ enum BinaryKeyring {
     return items
   }
 
-  /// Reads the clear part: one type for each item. An item's attributes are hashed there, and so useless.
+  /// Reads the clear part: one type for each item. There an item's attributes are hashed, so they are of no use.
   private static func itemTypes(
     _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
   ) throws(ForeignFileError) -> [UInt32] {

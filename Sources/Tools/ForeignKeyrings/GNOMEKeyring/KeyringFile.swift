@@ -3,11 +3,11 @@ import LatchkeySodium
 
 /// A file of gnome-keyring or oo7, and the facts about it that need no password.
 public enum KeyringFile {
-  /// How large a file may be. gnome-keyring reads and writes the whole file for each item, so no real file comes near.
+  /// The largest size of a file. gnome-keyring reads and writes the whole file for each item, so no real file comes near this size.
   public static let sizeLimit = 64 << 20
-  /// How many items a file may have.
+  /// The most items in a file.
   static let itemLimit = 100_000
-  /// How many attributes an item may have: as many as a vault accepts.
+  /// The most attributes of an item, which is also the limit of a vault.
   static let attributeLimit = 16384
 
   /// Which form a file has.
@@ -46,7 +46,7 @@ public enum KeyringFile {
     }
   }
 
-  /// The keyring's label for people, as far as the file shows it without a password.
+  /// The keyring's label for people, if the file shows it without a password.
   ///
   /// - Parameter name: the file's name without its ending.
   public static func label(of bytes: borrowing SecureBytes, name: String) throws(ForeignFileError) -> String {
@@ -57,8 +57,8 @@ public enum KeyringFile {
     }
   }
 
-  /// The schema that gnome-keyring shows its clients for an item without one, by the item's type. Nil for the usual type: its
-  /// program stored the item without a schema, and would not find one with a schema in order to replace it.
+  /// The schema that gnome-keyring shows its clients for an item without one, by the item's type. Nil for the usual type: the
+  /// program stored such an item without a schema, and would not find an item with a schema to replace it.
   static func schema(ofType type: UInt32) -> String? {
     // The upper half has flags.
     switch type & 0xffff {

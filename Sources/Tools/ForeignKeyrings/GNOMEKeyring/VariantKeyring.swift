@@ -3,8 +3,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 
 /// A keyring of version 1, as oo7 and libsecret's file backend write it: a GVariant of (uayutua(a{say}ay)), low bytes first. Each
-/// item is encrypted by itself with AES-128-CBC, and an HMAC-SHA256 follows it. One key from PBKDF2 serves cipher and HMAC. In
-/// front of an item its attributes stand as HMACs, and inside it as they are.
+/// item is encrypted by itself with AES-128-CBC, and an HMAC-SHA256 follows it. One key from PBKDF2 serves the cipher and the HMAC.
+/// The attributes of an item come before it as HMACs, and are inside it as text.
 enum VariantKeyring {
   /// The version, behind the text with which all keyrings begin.
   static let headerSize = 18
@@ -21,7 +21,7 @@ enum VariantKeyring {
     let salt = try all.part(4, to: saltEnd, endings: 1)
     let rounds = Int(try all.number(at: VariantContainer.aligned(saltEnd, to: 4), 4, of: bytes))
     let fixed = VariantContainer.aligned(saltEnd, to: 4) + 4
-    // When the keyring was changed, and how often.
+    // The items follow the time of the keyring's last change and the number of its changes.
     let start = VariantContainer.aligned(fixed, to: 8) + 8 + 4
     let sealed = try all.rest(from: start, endings: 1).elements(of: bytes, limit: KeyringFile.itemLimit)
     guard (1...roundLimit).contains(rounds), !salt.isEmpty else { throw .damaged }
@@ -104,7 +104,7 @@ struct VariantContainer {
 
   init(_ range: Range<Int>) { self.range = range }
 
-  /// How many bytes one entry of that list has.
+  /// The size of one entry of that list, in bytes.
   private var endingSize: Int {
     switch range.count {
     case 0: 0
@@ -144,10 +144,10 @@ struct VariantContainer {
 
   /// The elements of an array, which differ in size and have no alignment.
   ///
-  /// - Parameter limit: how many elements are allowed; further elements are not even listed.
+  /// - Parameter limit: the most elements that are allowed. With more elements, none is read.
   func elements(of bytes: borrowing SecureBytes, limit: Int) throws(ForeignFileError) -> [Range<Int>] {
     if range.isEmpty { return [] }
-    // The list of ends begins where the last element ends.
+    // The list of ends begins at the end of the last element.
     let listed = try offset(0, of: bytes)
     let size = range.count - listed
     guard size > 0, size.isMultiple(of: endingSize) else { throw .damaged }

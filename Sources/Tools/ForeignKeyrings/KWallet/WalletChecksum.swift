@@ -1,5 +1,5 @@
-/// The checksum of KWallet's files: SHA-1 with the bytes of each word reversed, which no library offers. It only shows whether a
-/// file is whole, and no secret depends on it.
+/// The checksum of KWallet's files: SHA-1 with the bytes of each word reversed. No library has this function. It only shows whether
+/// a file is whole, and no secret depends on it.
 enum WalletChecksum {
   /// The 20 bytes of the checksum.
   static func of(_ bytes: RawSpan) -> [UInt8] {

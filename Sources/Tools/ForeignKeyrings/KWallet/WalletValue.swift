@@ -1,10 +1,10 @@
 import LatchkeySodium
 
-/// The value of an entry, as KWallet hands it to its clients: as Qt writes it. ``WalletContent`` has the other direction.
+/// The value of an entry, in Qt's form, in which KWallet gives it to its clients. ``WalletContent`` reads this form.
 public enum WalletValue {
   /// A text in UTF-8 as Qt writes a string.
   public static func string(_ text: borrowing SecureBytes) throws(ForeignFileError) -> SecureBytes {
-    // Two bytes for each byte of UTF-8 are always enough, and its length takes four.
+    // Two bytes for each byte of UTF-8 are always enough, and the length of the text takes four bytes.
     var writer = try SecretWriter(capacity: 2 * text.count + 4)
     writer.append(wide: text)
     return try writer.finish()
@@ -66,7 +66,7 @@ extension SecretWriter {
     }
   }
 
-  /// Hands on one unit of UTF-16 after the other. Bytes that are not UTF-8 become U+FFFD.
+  /// Calls `body` with one unit of UTF-16 after the other. Bytes that are not UTF-8 become U+FFFD.
   private static func units(_ text: borrowing SecureBytes, _ body: (UInt16) -> Void) {
     text.bytes.scalars { scalar in
       for unit in (scalar ?? "\u{FFFD}").utf16 { body(unit) }

@@ -7,7 +7,7 @@ struct WideText {
   /// The range of no text, nil, is empty.
   init(_ range: Range<Int>?) { self.range = range ?? 0..<0 }
 
-  /// Passes on one scalar after the other.
+  /// Calls `body` with one scalar after the other.
   func scalars(_ bytes: borrowing SecureBytes, _ body: (Unicode.Scalar) -> Void) {
     let end = range.lowerBound + range.count / 2 * 2
     var at = range.lowerBound

@@ -1,14 +1,14 @@
 import LatchkeySodium
 
-/// An entry of a KeePass database, as the XML has it. The values stay in the XML.
+/// An entry of a KeePass database. It has the places of the values in the XML, and not the values.
 struct KeePassEntry {
   /// A field, and the place of its value.
   struct Field {
     let key: String
     let value: Range<Int>
-    /// Whether KeePass hides the value, as it does with passwords.
+    /// Whether KeePass hides the value, like a password.
     let isProtected: Bool
-    /// Whether the value is encrypted by itself. keepassxc-cli never writes such a value.
+    /// Whether the value is encrypted separately. keepassxc-cli never writes such a value.
     let isEncrypted: Bool
   }
 

@@ -1,7 +1,7 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A database of KeePass in XML, as keepassxc-cli exports it. Each secret of an entry becomes an item: its password, notes,
+/// A database of KeePass in the XML that keepassxc-cli exports. Each secret of an entry becomes an item: its password, notes,
 /// one-time password, each field that its owner added, and each attached file.
 public struct KeePassExport {
   /// The items that were read.
@@ -12,11 +12,11 @@ public struct KeePassExport {
   public private(set) var discarded: [String] = []
   /// Values that stay behind, by the labels that their items would have.
   public private(set) var left: [LeftValue] = []
-  /// How many older states of the other entries were left there.
+  /// The number of older states of the other entries that were left there.
   public private(set) var older = 0
   /// Attached files whose content is not in the XML: for a database of version 4, keepassxc-cli writes only their names.
   private var missing: [MissingFile] = []
-  /// How many entries have a path.
+  /// The number of entries with each path.
   private var paths: [String: Int] = [:]
 
   /// A value that stays behind.
@@ -41,7 +41,7 @@ public struct KeePassExport {
     case placeholder(String)
     /// The value would bring a secret into an attribute.
     case secretInAttribute
-    /// The value is encrypted by itself.
+    /// The value is encrypted separately.
     case encrypted
     /// The values are settings of one-time passwords that this program does not understand. They were imported as further fields.
     case oneTimePassword
@@ -202,7 +202,7 @@ public struct KeePassExport {
         return isKept ? try entry.text(field, bytes) : ""
       }
     }
-    // People know an entry by its title, whatever the title contains.
+    // A title that cannot be expanded is kept as it is, because people know the entry by it.
     let title = try text(.title, orAsWritten: true)
     let (url, user) = (try text(.url), try text(.user))
     // The host may be known even if a part of the address is not.
@@ -243,7 +243,7 @@ public struct KeePassExport {
     if items.count + missing.count + left.count == before { empty.append(label) }
   }
 
-  /// The secrets of an entry by the names of their fields, with references put in. Secrets that cannot be expanded stay behind.
+  /// The secrets of an entry by the names of their fields, with references expanded. Secrets that cannot be expanded stay behind.
   private mutating func values(
     of number: Int, _ label: String, _ references: inout KeePassReferences, _ bytes: borrowing SecureBytes
   ) throws(ForeignFileError) -> [String: Secret] {

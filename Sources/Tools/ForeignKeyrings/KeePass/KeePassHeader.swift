@@ -5,7 +5,7 @@ import LatchkeySodium
 public enum KeePassHeader {
   /// The most memory that a header may request. KeePassXC itself proposes 64 MiB.
   static let memoryLimit: UInt64 = 1 << 30
-  /// How much memory all passes may cover together, about a minute's work.
+  /// The memory that all passes together may cover, which is about a minute's work.
   static let workLimit: UInt64 = 64 << 30
   /// The most threads that a header may request.
   static let laneLimit: UInt64 = 256
@@ -58,8 +58,8 @@ public enum KeePassHeader {
       if type == 0 { break }
       let name = bytes.text(try reader.range(Int(try reader.littleEndian(4, bytes))))
       let value = try reader.range(Int(try reader.littleEndian(4, bytes)))
-      // KeePassXC ends a name at its first zero and drops a byte order mark, so "M\0x" is its "M". If a name comes twice, it
-      // takes the last value.
+      // KeePassXC ends a name at its first zero and drops a byte order mark, so it reads "M\0x" as "M". If a name comes twice,
+      // KeePassXC takes the last value.
       guard let name, name.utf8.allSatisfy({ $0 < 0x80 }), parameters.contains(name), names.insert(name).inserted else {
         throw .damaged
       }

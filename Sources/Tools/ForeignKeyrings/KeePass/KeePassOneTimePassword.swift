@@ -124,8 +124,8 @@ enum KeePassOneTimePassword {
 
   // MARK: - keys
 
-  /// The key in one of four encodings, and the name of its field. Nil also if there are several, because nobody knows which key
-  /// counts.
+  /// The key in one of four encodings, and the name of its field. Nil also if there are several, because this program cannot know
+  /// which key counts.
   private static func key(_ values: Values, prefix: String) throws(ForeignFileError) -> (Secret, String)? {
     let names = ["Secret", "Secret-Hex", "Secret-Base32", "Secret-Base64"].map { prefix + $0 }
     let present = names.filter { values[$0] != nil }

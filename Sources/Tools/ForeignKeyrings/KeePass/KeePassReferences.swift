@@ -1,7 +1,7 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// Expands the values of KeePass: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. Resolves a value as
+/// Expands the values of KeePass: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. It expands a value as
 /// KeePassXC does, or not at all.
 struct KeePassReferences {
   /// Why a value stays behind.
@@ -16,7 +16,7 @@ struct KeePassReferences {
     case placeholder(String)
     /// The value would bring a secret into an attribute, and attributes are less protected.
     case secretInAttribute
-    /// The value is encrypted by itself.
+    /// The value is encrypted separately.
     case encrypted
     case file(ForeignFileError)
   }
@@ -29,11 +29,11 @@ struct KeePassReferences {
     case notes
   }
 
-  /// How many references may follow each other. KeePassXC follows fewer.
+  /// The most references that may follow each other. KeePassXC follows fewer.
   private static let depthLimit = 10
-  /// The largest value that other values may refer to, and how much larger a value may become.
+  /// The largest value to which other values may refer, and the most bytes that an expansion may add.
   private static let sizeLimit = 1 << 20
-  /// How many placeholders one value may lead to, and how many all values together.
+  /// The most placeholders to which one value, and all values together, may lead.
   private static let (valueLimit, allLimit) = (1000, 1_000_000)
 
   private let entries: [KeePassEntry]
@@ -44,7 +44,7 @@ struct KeePassReferences {
   private var stepsOfValue = 0
   /// How large the value may become.
   private var limit = 0
-  /// How many values were compared with a searched text.
+  /// The number of values that were compared with a searched text.
   private var comparisons = 0
 
   init(_ entries: [KeePassEntry]) {

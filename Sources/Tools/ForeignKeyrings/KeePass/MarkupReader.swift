@@ -1,7 +1,7 @@
 import LatchkeySodium
 import LatchkeyText
 
-/// Reads XML as KeePassXC writes it, in memory for secrets: elements, attributes and text. It refuses document types, CDATA
+/// Reads the XML that KeePassXC writes, in memory for secrets: elements, attributes and text. It refuses document types, CDATA
 /// sections, and all but the usual entities.
 struct MarkupReader {
   /// The next part of the document.
@@ -59,7 +59,7 @@ struct MarkupReader {
     return text[start.upperBound...].firstIndex(of: "\"").map { String(text[start.upperBound..<$0]) }
   }
 
-  /// Text with its entities put in.
+  /// The text, in which each entity is replaced by its character.
   static func secret(_ bytes: borrowing SecureBytes, _ range: Range<Int>) throws(ForeignFileError) -> SecureBytes {
     var writer = try SecretWriter(capacity: range.count)
     var at = range.lowerBound

@@ -7,7 +7,7 @@ public struct JSONExport {
   public static let format = "latchkey-export"
   /// The only version of the format.
   public static let version: UInt64 = 1
-  /// How large such a file may be. An export writes no larger one.
+  /// The largest size of such a file. An export writes no larger file.
   public static let sizeLimit = 256 << 20
 
   /// The collections, in the order of the file.

@@ -16,7 +16,7 @@ struct JSONReader {
   /// For each object and array around this place, whether it is still unread; the innermost is last.
   private var isFresh: [Bool] = []
 
-  /// The first byte of what comes next; nil at the end.
+  /// The first byte of the next part; nil at the end.
   mutating func next(_ bytes: borrowing SecureBytes) -> UInt8? {
     while at < bytes.count {
       switch bytes.octet(at) {
@@ -40,7 +40,7 @@ struct JSONReader {
     isFresh.append(true)
   }
 
-  /// Goes on to the next value, or past the end.
+  /// Moves to the next value, or past the end.
   ///
   /// - Parameter end: the character that ends it: `}` or `]`.
   /// - Returns: whether there is one more value.

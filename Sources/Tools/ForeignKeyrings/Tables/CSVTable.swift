@@ -6,11 +6,11 @@ struct CSVTable {
   enum Quoting {
     /// Twice.
     case doubled
-    /// A quote with a backslash before it. A backslash is escaped in the same way, and nothing else is.
+    /// A quote with a backslash before it. Only a quote and a backslash are escaped in this way.
     case backslash
   }
 
-  /// How many rows a file may have, and fields a row.
+  /// The most rows of a file, and the most fields of a row.
   private static let rowLimit = 100_000
   private static let fieldLimit = 64
 
@@ -27,7 +27,7 @@ struct CSVTable {
   struct Row {
     /// The row's fields. Fields beyond the limit are only counted.
     var fields: [Field] = []
-    /// How many fields the row has.
+    /// The number of fields in the row.
     fileprivate(set) var count = 0
     /// The number of fields up to the last one with a value.
     fileprivate(set) var filled = 0
@@ -43,8 +43,8 @@ struct CSVTable {
     }
   }
 
-  /// A value that begins with a quote and does not end with one. The quote may be a part of the value, or its closing quote may
-  /// be missing. In each case the next row begins elsewhere, so nothing behind the value is read.
+  /// A value that begins with a quote and does not end with one. The quote may be a part of the value, or its closing quote may be
+  /// missing. The beginning of the next row depends on this, so nothing after the value is read.
   struct Fault {
     /// The row up to that value.
     let row: Row
@@ -64,7 +64,7 @@ struct CSVTable {
   /// without quotes.
   init(_ bytes: borrowing SecureBytes, quoting: Quoting = .doubled) throws(ForeignFileError) {
     let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
-    // Spreadsheets put a mark before UTF-8.
+    // Spreadsheets write a byte order mark before UTF-8.
     var at = bytes.bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
     var line = 1
     var row = Row(line: line)
@@ -111,7 +111,7 @@ struct CSVTable {
       guard at < bytes.count else { break }
       if bytes.octet(at) == UInt8(ascii: ",") {
         at += 1
-        // A comma at the end of the file has an empty field behind it.
+        // After a comma at the end of the file, there is an empty field.
         if at == bytes.count { row.append(Field(range: at..<at)) }
         continue
       }

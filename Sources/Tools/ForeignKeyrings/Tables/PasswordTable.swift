@@ -9,7 +9,7 @@ public enum PasswordTable {
   public enum Column: String, CaseIterable, Sendable {
     case label, url, user, password, notes, totp, fields, realm, group, created, modified
 
-    /// The names that other programs give columns of that kind.
+    /// The names that other programs give to columns of this kind.
     fileprivate var names: [String] {
       switch self {
       case .label: ["name", "title"]
@@ -53,11 +53,11 @@ public enum PasswordTable {
     public fileprivate(set) var unread: [String] = []
     /// The dialect of the table.
     public fileprivate(set) var dialect = TableDialect.usual
-    /// Whether backslashes were taken out of values.
+    /// Whether backslashes were removed from values.
     public fileprivate(set) var hasBackslashes = false
-    /// How many values were read as HTML, and how many may be HTML but were left unchanged.
+    /// The number of values that were read as HTML, and the number of values that may be HTML but were left unchanged.
     public fileprivate(set) var (decoded, doubtful) = (0, 0)
-    /// How many rows have several addresses.
+    /// The number of rows with several addresses.
     public fileprivate(set) var several = 0
   }
 
@@ -67,11 +67,11 @@ public enum PasswordTable {
     public let number: Int
     /// The row's label, which has nothing of a secret.
     public let label: String
-    /// Why the row was left out.
+    /// The reason why the row was left out.
     public let reason: Reason
   }
 
-  /// Why a row was left out.
+  /// The reason why a row was left out.
   public enum Reason: Equatable, Sendable {
     /// The row has no secret.
     case noSecret
@@ -86,7 +86,7 @@ public enum PasswordTable {
   /// The first row.
   private struct Header {
     var columns: [Column: Int] = [:]
-    /// How many columns the header has, and how many up to the last column with a name.
+    /// The number of columns in the header, and the number up to the last column with a name.
     var count = 0
     var named = 0
     /// The columns before the first column that can hold a secret, even if a value moved to another column.
@@ -109,8 +109,8 @@ public enum PasswordTable {
     if let first = table.rows.first { contents.dialect = TableDialect(try names(first, bytes)) }
     if contents.dialect == .keePass1 {
       let other = try CSVTable(bytes, quoting: .backslash)
-      // A backslash before something else, or a doubled quote, shows that another program only uses the same names. A truncated
-      // file does not show that.
+      // A backslash before something else, or a doubled quote, shows that the file comes from another program that uses the same
+      // names. A truncated file shows nothing.
       if other.fault?.isAtEnd ?? true || table.fault != nil {
         (contents.hasBackslashes, table) = (other.hasEscapes, other)
       }
@@ -203,7 +203,7 @@ public enum PasswordTable {
     // Spreadsheets leave empty fields off at the end of a row, but not the line end.
     if row.count < header.named, !row.isEnded { return .cutOff }
     if row.filled > header.named { return .tooManyFields(line: row.line) }
-    // Empty fields at the end are harmless, unless the row's values moved to the right. In that case a value stands behind the
+    // Empty fields at the end are harmless, unless the row's values moved to the right. In that case there is a value after the
     // password.
     if row.count > header.count, let password = header.columns[.password], row.filled > password + 1 {
       return .tooManyFields(line: row.line)
@@ -217,7 +217,7 @@ public enum PasswordTable {
     let attributes: [String: String]
     let created: UInt64
     let modified: UInt64
-    /// How many addresses the row has.
+    /// The number of addresses in the row.
     let addresses: Int
 
     init(_ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
@@ -260,7 +260,8 @@ public enum PasswordTable {
     return items
   }
 
-  /// Milliseconds since 1970, as Firefox has them, or a time by ISO 8601 in UTC, as KeePassXC has them; 0 for anything else.
+  /// Reads the milliseconds since 1970 that Firefox writes, or the time by ISO 8601 in UTC that KeePassXC writes; 0 for any other
+  /// text.
   static func time(_ text: String?) -> UInt64 {
     guard let text else { return 0 }
     if let milliseconds = UInt64(text) { return milliseconds / 1000 }

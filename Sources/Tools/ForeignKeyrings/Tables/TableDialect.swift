@@ -4,7 +4,7 @@ import LatchkeySodium
 public enum TableDialect: Sendable {
   /// By RFC 4180, with the names of many programs.
   case usual
-  /// KeePass 1.x, and the export of KeePass 2 that has the same form: a backslash stands before each quote and backslash.
+  /// KeePass 1.x, and the export of KeePass 2 that has the same form: a backslash comes before each quote and each backslash.
   case keePass1
   /// LastPass, whose extension writes & < > as HTML does.
   case lastPass
@@ -37,9 +37,10 @@ public enum TableDialect: Sendable {
 enum TableEntities {
   /// The evidence in a column's values of how they were written.
   struct Evidence {
-    /// How many values have entities.
+    /// The number of values with entities.
     var values = 0
-    /// Whether a value has a character that HTML would have written as an entity. If one has, no value of the column is HTML.
+    /// Whether a value has a character that HTML would have written as an entity. If a value has one, no value of the column is
+    /// HTML.
     var isPlain = false
 
     /// Whether the whole column can be HTML, and some value in it has an entity.

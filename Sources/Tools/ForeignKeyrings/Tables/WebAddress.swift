@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// Addresses as people and other programs write them: several in one text, without a scheme, with capitals and blanks.
+/// Addresses in the forms that people and other programs write: several in one text, without a scheme, with capitals and blanks.
 enum WebAddress {
   /// The host that a text names first, in small letters and without a port; empty if the text names no host.
   static func server(of text: String) -> String {
@@ -35,7 +35,7 @@ enum WebAddress {
     var rest = address
     let scheme = scheme(of: address)
     if let scheme {
-      // KeePass runs a program with such a text.
+      // KeePass runs a text that begins with `cmd://` as a program, so it is no address.
       guard address[..<scheme.lowerBound].lowercased() != "cmd" else { return nil }
       rest = address[scheme.upperBound...]
     } else if rest.hasPrefix("//") {
