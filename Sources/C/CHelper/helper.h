@@ -127,7 +127,7 @@
   entry("chsh")
 
 // PAM services of screen lockers that may ask for a finger. They let a person back in who is already logged in at this screen. No
-// other service may ask for a finger, whatever its PAM line says. sudo or sshd would let somebody else in with a touch that was
+// other service may ask for a finger, even if its PAM line says so. sudo or sshd would let somebody else in with a touch that was
 // meant for the locker. gdm-password is not in the list, because gdm runs gdm-fingerprint at the same time.
 #define HELPER_FINGER_SERVICES(entry) \
   entry("gdm-fingerprint")            \

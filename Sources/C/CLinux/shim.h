@@ -64,8 +64,8 @@ static inline int linux_pidfd_open(pid_t process) { return (int)syscall(SYS_pidf
 /// Returns a descriptor that is readable while one of these blocked signals is pending, or -1 with errno.
 static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
 
-/// Has the kernel send this process a signal when data come on a socket, or when its other end closes. The signal 0 turns that off.
-/// Returns 0, or -1.
+/// Makes the kernel send this process a signal when data come on a socket, or when its other end closes. The signal 0 turns that
+/// off. Returns 0, or -1.
 static inline int linux_signal_input(int socket, int signal) {
   enum { set_signal = 10 /* F_SETSIG */, async = 020000 /* O_ASYNC */ };
   int flags = fcntl(socket, F_GETFL);

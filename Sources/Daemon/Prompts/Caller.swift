@@ -38,7 +38,7 @@ public struct Caller: Equatable, Sendable {
     return caller
   }
 
-  /// Reads the caller from `/proc`. If the process is gone and another process has its id, the hint is wrong.
+  /// Reads the caller from `/proc`. If the process has ended and another process has its id, the hint is wrong.
   ///
   /// - Parameter pidfd: the process itself, if the bus has passed it on. Then the hint is about that process or is missing.
   public init(pid: Int32, pidfd: Int32? = nil) {
@@ -46,7 +46,7 @@ public struct Caller: Equatable, Sendable {
   }
 
   init(pid: Int32, pidfd: Int32? = nil, proc: String, isAway: (Int32) -> Bool = { _ in false }) {
-    // An open folder stays this process's. A later check shows whether the process still lived.
+    // An open folder in `/proc` always belongs to the same process. A later check shows whether the process still existed.
     guard let process = ProcessFolder(pid: pid, in: proc), pidfd.map({ linux_is_alive($0) != 0 }) ?? true else {
       self = .unknown
       return

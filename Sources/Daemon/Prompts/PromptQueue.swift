@@ -106,7 +106,7 @@ public final class PromptQueue {
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, caller: caller, passphrase: passphrase, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
-    // One client's passphrase answers no question of another's.
+    // A passphrase from one client must not answer a question of another client.
     let shared = passphrase == nil ? prompts.first { $0.isShared && $0.question == question } : nil
     let isBrought = passphrase != nil
     if let end = endWithoutAsking(question, lifting: lifting, isBrought: isBrought, joins: shared != nil) {

@@ -10,7 +10,7 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   case screenSaver
   /// The graphical session is inactive, and a greeter is in front of it.
   case greeter
-  /// The last unlocked graphical session ended, while other sessions of the user go on.
+  /// The last unlocked graphical session ended, and other sessions of the user still exist.
   case sessionEnded
   /// The machine goes to sleep.
   case sleep

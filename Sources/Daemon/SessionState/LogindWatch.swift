@@ -88,7 +88,7 @@ public final class LogindWatch {
   /// Whether sleep waits for this program. False means that the lock before sleep is a race.
   public var holdsSleepInhibitor: Bool { inhibitor.isHeld }
 
-  /// Reads all sessions anew; `completion` is told whether logind answered, after the answer was reported. A known absence of
+  /// Reads all sessions again; `completion` is told whether logind answered, after the answer was reported. A known absence of
   /// logind counts as an answer. Silence and a lost bus do not. This takes two seconds at most, and `completion` is never called
   /// before this returns.
   public func refresh(completion: @escaping (Bool) -> Void) {
@@ -114,7 +114,7 @@ public final class LogindWatch {
     for completion in completions { completion(answered) }
   }
 
-  /// Reads all sessions anew, if logind exists.
+  /// Reads all sessions again, if logind exists.
   private func reread() {
     if owner != nil { ask() }
   }
@@ -288,7 +288,7 @@ public final class LogindWatch {
   }
 
   private func releaseWhenFinished() {
-    // The machine may be awake again, and work from before an earlier sleep may still go on.
+    // The machine may be awake again, and work from before an earlier sleep may not have ended.
     if isPreparingForSleep, finishing == 0 { inhibitor.release() }
   }
 

@@ -13,7 +13,7 @@ public enum PeerProcess: Equatable, Sendable {
   case systemService(startedByRoot: Bool)
   /// The process is in a unit of a user's manager, in which desktops start their shells and lockers. Such a unit is in no session.
   case userManager(uid: UInt32)
-  /// The process is in the login session with this name of logind's.
+  /// The process is in the login session that has this name at logind.
   case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
 
   /// Whether the process is in one of the user's sessions that count, or in a session that has ended.

@@ -12,7 +12,7 @@ public enum SessionEffect: Equatable, Sendable {
   case install(KeyOutcome)
   /// The tier key A that was set aside takes effect.
   case goLive
-  /// Send `stagingTimerFired` 30 s after the keys were given, counted anew.
+  /// Send `stagingTimerFired` 30 s after the keys were given. An earlier timer no longer counts.
   ///
   /// - Parameter age: the time since a finger gave the keys; zero for a password.
   case startStagingTimer(age: Duration)

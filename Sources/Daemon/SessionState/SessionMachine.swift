@@ -334,8 +334,8 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockSignal(_ id: String, _ effects: inout [SessionEffect]) {
     guard sessions[id] != nil else {
-      // The session is another user's, or logind has not described it yet. The watch only passes on sessions that may be the
-      // user's.
+      // The session belongs to another user, or logind has not described it yet. The watch passes on only sessions that may belong
+      // to the user.
       return lock(.lockSignal, &effects)
     }
     sessions[id]?.wasAskedToLock = true

@@ -3,7 +3,7 @@ public import LatchkeyLocalAuthentication
 public import LatchkeySecurity
 
 // The same calls for asynchronous code. A person may take up to five minutes to answer. Meanwhile the call waits on a separate
-// thread, and the task's thread goes on with other tasks.
+// thread, and the task's thread continues with other tasks.
 
 extension Keychain {
   /// The secret of an account, without holding up other tasks.

@@ -4,7 +4,7 @@ public import LatchkeySecurity
 /// The reason why a call failed.
 ///
 /// The names below are the possible errors: `switch error { case .notFound: signIn() default: show(error.message) }`. Two errors
-/// with the same reason are equal, whatever their messages say.
+/// with the same reason are equal, even if their messages differ.
 public struct KeychainError: Error, Sendable {
   /// The code that the function of the module Security returned.
   public let status: OSStatus

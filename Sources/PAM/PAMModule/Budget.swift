@@ -1,7 +1,7 @@
 import CLatchkeyPAMModule
 
-/// The time that one PAM handle may spend waiting for the helper: one limit for all calls of a login and another for a logout,
-/// however often the module is in a stack.
+/// The time that one PAM handle may spend waiting for the helper: one limit for all calls of a login and another for a logout, even
+/// if the module is in a stack several times.
 ///
 /// The PAM handle keeps the remaining time as the value of a pointer. So there is no memory to allocate or to clean up. The value
 /// is one more than the time, because NULL means "nothing kept".

@@ -32,7 +32,7 @@ struct Call {
     self.options = options
   }
 
-  /// Keeps the token for open_session, and has the helper unlock the vault with it now.
+  /// Keeps the token for open_session, and lets the helper unlock the vault with it now.
   func authenticate() {
     let token = Item.token.text(of: handle, limit: Token.limit)
     guard !token.isEmpty else { return }
@@ -171,8 +171,8 @@ struct Call {
     return nil
   }
 
-  /// Asks for the passphrase that a prompt of latchkeyd needs, and has the helper unlock the collection with it. The passphrase has
-  /// no other use: it becomes neither PAM_AUTHTOK nor a kept token.
+  /// Asks for the passphrase that a prompt of latchkeyd needs, and lets the helper unlock the collection with it. The passphrase
+  /// has no other use: it becomes neither PAM_AUTHTOK nor a kept token.
   ///
   /// - Returns: the result for libpam. It is a success only if the collection is now unlocked.
   func passphrase() -> Int32 {
@@ -226,7 +226,7 @@ struct Call {
     let deadline = Deadline(after: left &- reserve)
     _ = run(
       operation, prompt: .empty, token: token, mayCreate: mayCreate, until: deadline,
-      // A removal must not go on after this call, because somebody may set a password meanwhile.
+      // A removal must not continue after this call, because somebody may set a password meanwhile.
       mayGoOn: operation != .removePassword)
     budget.giveBack(deadline.left &+ reserve, to: handle)
   }

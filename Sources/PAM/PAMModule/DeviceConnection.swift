@@ -3,7 +3,7 @@ import CLatchkeyPAMModule
 /// A connection to the device key service, for the questions of a screen locker. When this value ends, the connection is closed,
 /// and the service gives the reader up.
 ///
-/// No wait lasts longer than its deadline, whatever the service does.
+/// No wait lasts longer than its deadline, even if the service hangs.
 struct DeviceConnection: ~Copyable {
   /// Why there is no connection.
   enum Failure {

@@ -25,21 +25,21 @@ struct Helper: ~Copyable {
 
   deinit { _ = close(socket) }
 
-  /// So many milliseconds before the deadline, this process tells the helper to go on alone. The helper answers first, and then is
-  /// no longer a child of this process.
+  /// So many milliseconds before the deadline, this process tells the helper to continue alone. The helper answers first, and then
+  /// is no longer a child of this process.
   private static let goOnTime: Int64 = 250
 
   /// Gives one request to a new helper and waits for its answer, at most until the deadline. The helper erases the request after
   /// reading it.
   ///
-  /// - Parameter mayGoOn: whether the helper goes on after the deadline. If not, it is killed at the deadline.
+  /// - Parameter mayGoOn: whether the helper continues after the deadline. If not, it is killed at the deadline.
   static func answer(
     to request: consuming Request, path: UnsafePointer<CChar>, until deadline: Deadline, mayGoOn: Bool
   ) -> Ending {
     var error: Int32 = 0
     guard let helper = Helper(path: path, error: &error) else { return .notStarted(error: error) }
-    // A helper that has already ended is no failure, because it may have answered. If it got no request, it cannot go on after the
-    // deadline.
+    // A helper that has already ended is no failure, because it may have answered. If it got no request, it cannot continue after
+    // the deadline.
     let isSent = helper_send_memory(helper.socket, request.descriptor) == 0
     guard mayGoOn, isSent else {
       _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))

@@ -11,8 +11,8 @@ struct LockedPages: ~Copyable {
 
   /// Makes zeroed pages; nil if there is no memory.
   ///
-  /// If the limit of locked memory is zero, mlock fails, and this goes on without it. Failing here would leave the vault locked at
-  /// every login, and would gain nothing: libpam's own copy of the token is in ordinary memory anyway.
+  /// If the limit of locked memory is zero, mlock fails, and this continues without it. Failing here would leave the vault locked
+  /// at every login, and would gain nothing: libpam's own copy of the token is in ordinary memory anyway.
   init?(size: Int) {
     guard let base = latchkey_map(size) else { return nil }
     _ = mlock(base, size)

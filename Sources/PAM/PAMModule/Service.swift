@@ -11,8 +11,8 @@ struct Service {
   /// The service by which a prompt asks for the login password: the only service whose authentication answers a prompt.
   var isUnlock: Bool { isNamed("latchkey-unlock") }
 
-  /// The services of prompts for a passphrase. No other service asks for a passphrase, whatever its line says, because a greeter or
-  /// a locker would show the question as if it were for the login password.
+  /// The services of prompts for a passphrase. No other service asks for a passphrase, even if its line says so, because a greeter
+  /// or a locker would show the question as if it were for the login password.
   var mayAskPassphrase: Bool { isNamed("latchkey-collection") || isNamed("latchkey-item") }
 
   /// Whether this is the service of a screen locker, so that a touch at this screen may be meant for it.

@@ -10,10 +10,10 @@ struct SharedPages: ~Copyable {
 
   let base: UnsafeMutableRawPointer
   let descriptor: Int32
-  /// False if the helper goes on alone and may not have read the request yet.
+  /// False if the helper continues alone and may not have read the request yet.
   var isErased = true
 
-  /// Makes zeroed pages; nil with errno if there is no memory. If mlock fails, this goes on without it, as `LockedPages` does.
+  /// Makes zeroed pages; nil with errno if there is no memory. If mlock fails, this continues without it, as `LockedPages` does.
   init?() {
     var descriptor = helper_make_memory()
     guard descriptor >= 0 else { return nil }

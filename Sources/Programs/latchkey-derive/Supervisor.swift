@@ -23,7 +23,7 @@ enum Supervisor {
   private static let endLimit = 2000
   /// The worker's message that it has the request. Only after that do bytes on the channel belong to the supervisor.
   private static let hasRequest: UInt8 = 255
-  /// The worker's message that it must go on even if the caller ends.
+  /// The worker's message that it must continue even if the caller ends.
   private static let outlives: UInt8 = 254
   /// The worker's message that the caller need not wait for it.
   private static let releases: UInt8 = 253
@@ -201,7 +201,7 @@ enum Supervisor {
       }
     }
 
-    /// Lets the caller go on, and the starter end.
+    /// Lets the caller continue, and the starter end.
     private mutating func release(_ result: DeriveResult) {
       isAlone = true
       send(result)

@@ -48,7 +48,7 @@ private func work(
   umask(0o077)
   guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
   outlet.tellRequestRead()
-  // From here on the channel is the supervisor's.
+  // From here on the channel belongs to the supervisor.
   guard let nothing = try? FileDescriptor.open("/dev/null", flags: O_RDONLY), dup2(nothing.number, channel.number) >= 0
   else { return .internalError }
   guard let account = Account(name: request.user) else { return .internalError }

@@ -47,7 +47,7 @@ private func controlSocket(_ passed: ServiceManager.ListenDescriptor?, _ options
 }
 
 extension ControlSocket.Failure: CustomStringConvertible {
-  /// Why the daemon has no control socket, for a person, and how to go on.
+  /// The reason why the daemon has no control socket, and the remedy, for a person.
   public var description: String {
     switch self {
     case .isServed(let path):

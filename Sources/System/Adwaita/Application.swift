@@ -1,7 +1,7 @@
 import CLatchkeyAdwaita
 import Glibc
 
-/// The program, as the desktop sees it: one process, however often a person starts the program.
+/// The program, which is one process for the desktop, even if a person starts it several times.
 public final class Application {
   private let pointer: UnsafeMutablePointer<AdwApplication>
   private var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }

@@ -74,6 +74,6 @@ public final class ProgressBar: Widget {
   /// A bar without progress.
   public init() { super.init(gtk_progress_bar_new()) }
 
-  /// Shows that the work goes on.
+  /// Shows that the work has not ended yet.
   public func pulse() { gtk_progress_bar_pulse(opaque) }
 }

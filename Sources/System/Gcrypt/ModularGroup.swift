@@ -14,7 +14,7 @@ public struct ModularGroup: Sendable {
   var bitCount: UInt32 { UInt32(byteCount) * 8 }
 
   /// A private exponent is a random number in 2 ..< 2^256. An attacker's work on a short exponent is the square root of its range,
-  /// 2^128. A logarithm in a group of 1024 or 1536 bits takes far less, whatever the exponent. The prime is safe, so no small
+  /// 2^128. A logarithm in a group of 1024 or 1536 bits takes far less, also with a longer exponent. The prime is safe, so no small
   /// subgroup reveals parts of the exponent (RFC 7919, 5.2, asks for 200 bits in a group of 2048).
   static let exponentBits: UInt32 = 256
 

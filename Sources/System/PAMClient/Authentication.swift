@@ -10,9 +10,9 @@ public enum Authentication {
   package enum Outcome: Equatable, Sendable {
     /// The stack accepted the user.
     case accepted
-    /// The stack refused; the text is PAM's. A plain refusal only says that an answer was wrong.
+    /// The stack refused, and the text comes from PAM. A plain refusal only says that an answer was wrong.
     case refused(String, isPlain: Bool)
-    /// PAM could not be asked: a service file or a module is missing; the text says which, or is PAM's.
+    /// PAM could not be asked: a service file or a module is missing; the text says which, or comes from PAM.
     case unavailable(Phrase)
   }
 

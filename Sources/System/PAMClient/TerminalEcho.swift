@@ -11,7 +11,7 @@ public final class TerminalEcho {
   /// The terminal's settings from now on, until ``restore()``.
   ///
   /// - Parameters:
-  ///   - terminal: stays the caller's, and open.
+  ///   - terminal: the terminal. The caller still owns and closes it.
   ///   - interrupt: if false, Ctrl-C sends no signal, but ends the line and is its last byte. Other keys send no signals either.
   ///     This is for a terminal with another program in the foreground: a signal would stop or end that program instead.
   public init(of terminal: Int32, isOn: Bool, interrupt: Bool = true) throws(PosixError) {

@@ -27,7 +27,7 @@ extension FileDescriptor {
   /// Overwrites the bytes of this pipe, also unread bytes. Call this when no other process reads the pipe. Does nothing if the
   /// descriptor is not a pipe.
   public borrowing func erasePipe() {
-    // Another program may go on writing.
+    // Another program may still write.
     var left = Int(fcntl(number, Self.getPipeSize))
     guard left > 0 else { return }
     _ = fcntl(number, F_SETFL, O_NONBLOCK)
@@ -46,7 +46,7 @@ extension FileDescriptor {
   /// Overwrites the bytes that were read from this pipe, which is empty now. Does nothing if the descriptor is not a pipe.
   public borrowing func overwritePipe() {
     let size = Int(fcntl(number, Self.getPipeSize))
-    // The other end may be another program's, or closed. Two pages are written, because newer kernels keep two.
+    // The other end may belong to another program, or be closed. Two pages are written, because newer kernels keep two.
     guard size > 0, let writing = try? FileDescriptor.open("/proc/self/fd/\(number)", flags: O_WRONLY | O_NONBLOCK)
     else { return }
     var zeros = [UInt8](repeating: 0, count: min(size, 2 * Self.pageSize))

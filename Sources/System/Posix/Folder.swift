@@ -21,7 +21,8 @@ public struct Folder: ~Copyable {
   /// Opens the folder `path` below the folder at `top`, without following a link and on the same file system. So no call waits for
   /// a mounted disk or server that no longer answers.
   ///
-  /// - Throws: ``PosixError``: `ENOENT`, `ELOOP` for a link, `EXDEV` for another file system, `EPERM` for another owner's.
+  /// - Throws: ``PosixError``: `ENOENT`, `ELOOP` for a link, `EXDEV` for another file system, `EPERM` for a folder of another
+  ///   owner.
   public static func local(_ path: String, below top: String, owner: uid_t) throws(PosixError) -> Folder {
     let top = try Folder(path: top, owner: owner)
     let number = top.number

@@ -1,7 +1,7 @@
 import CLatchkeyLinux
 import Glibc
 
-/// Another process, held so that its number cannot become another's.
+/// Another process. It is held, so that no later process can be taken for it.
 public final class RunningProcess {
   private let descriptor: FileDescriptor
 

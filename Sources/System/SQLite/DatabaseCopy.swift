@@ -44,7 +44,7 @@ public final class DatabaseCopy {
   /// Copies up to `pages` more.
   ///
   /// - Returns: whether there are more.
-  /// - Throws: ``SQLiteError``. The copy is then of no use, and cannot go on.
+  /// - Throws: ``SQLiteError``. The copy is then of no use, and cannot continue.
   public func step(pages: Int32) throws(SQLiteError) -> Bool {
     switch sqlite3_backup_step(backup, pages) {
     case SQLITE_OK: return true

@@ -51,7 +51,8 @@ public enum Sodium {
   ///
   /// - Parameters:
   ///   - others: erases the secrets of another library. It runs in a signal handler.
-  ///   - atExit: whether `exit` erases the secrets too. Not in a program whose threads use secrets: these go on meanwhile.
+  ///   - atExit: whether `exit` erases the secrets too. It must be false in a program whose threads use secrets, because the
+  ///     threads still run meanwhile.
   public static func eraseWhenEnded(and others: (@convention(c) () -> Void)? = nil, atExit: Bool = true) {
     FinalErasure.begin(and: others, atExit: atExit)
   }

@@ -8,7 +8,7 @@ extension Bus {
     }
   }
 
-  /// Has the bus start the program that owns a name; nothing happens if the name has an owner already.
+  /// Makes the bus start the program for a name; nothing happens if the name has an owner already.
   public func startService(
     _ name: String, timeout: Duration? = nil, completion: @escaping (Result<Void, BusError>) -> Void
   ) throws(BusError) {

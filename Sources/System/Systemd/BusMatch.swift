@@ -100,7 +100,7 @@ public struct PeerCredentials: Equatable, Sendable {
   public let name: String
   /// The user of the process.
   public let uid: UInt32
-  /// The process id; nil if the bus cannot tell. A process id may be reused, so it proves nothing after the peer is gone.
+  /// The process id; nil if the bus cannot tell. A process id may be reused, so it proves nothing after the peer has ended.
   public let pid: Int32?
   /// The process itself, if the bus passes the process on (D-Bus 1.15.8 and later).
   public let process: PassedDescriptor?

@@ -9,7 +9,7 @@ public final class BusSlot {
   private var companions: [BusSlot]
 
   /// Registers with `add`, which gets a place for the C slot, and the userdata to pass on. sd-bus owns a reference to `box` until
-  /// its slot is really freed, which can be after this object is gone (a handler that drops its own).
+  /// its slot is really freed, which can be later than the end of this object, if a handler drops its own.
   init(
     box: AnyObject, _ operation: String, companions: [BusSlot] = [],
     add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32

@@ -11,8 +11,8 @@ public final class EventSource {
     case idle(() -> Bool)
   }
 
-  /// The object that the C callback gets. sd-event owns one reference until the source is gone, so that a handler may drop
-  /// its own source.
+  /// The object that the C callback gets. sd-event owns one reference until the source is freed, so that a handler may drop its own
+  /// source.
   final class Box {
     let kind: Kind
     let handler: (UInt32) -> Void

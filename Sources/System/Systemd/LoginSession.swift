@@ -73,7 +73,7 @@ public struct LoginSession: Equatable, Sendable {
   /// Whether logind runs, judged by logind's folder.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
 
-  /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil once the session is gone.
+  /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil after the session has ended.
   public var sessionClass: String? { Self.text { sd_session_get_class(id, $0) } }
 
   /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.

@@ -35,8 +35,8 @@ public final class MethodCall {
     if sensitive { sd_bus_message_sensitive(answer) }
     do throws(BusError) {
       try MessageWriter.write(answer, build)
-      // A failure is not reported, because the caller or the connection is gone, or (a bug in `build`) the answer does not fit the
-      // declared signature, which sd-bus refuses to send.
+      // A failure is not reported, because the caller or the connection has ended, or (a bug in `build`) the answer does not fit
+      // the declared signature, which sd-bus refuses to send.
       try BusError.check(sd_bus_message_send(answer), writing: "an answer")
       isAnswered = true
     } catch {

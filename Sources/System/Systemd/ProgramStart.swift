@@ -3,7 +3,7 @@ import Glibc
 /// The start of a program: its arguments are read, it runs, and its end is an exit status. The log names a failed start.
 public enum ProgramStart {
   /// - Parameters:
-  ///   - name: the program's, for the log.
+  ///   - name: the name of the program, for the log.
   ///   - usage: printed on request, or if the arguments are wrong.
   ///   - serve: reads the arguments and runs.
   public static func run(_ name: String, usage: String, _ serve: () throws -> Int32) -> Never {

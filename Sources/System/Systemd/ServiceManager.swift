@@ -9,7 +9,7 @@ public enum ServiceManager {
   /// Whether there is a manager to tell.
   public static var isPresent: Bool { getenv("NOTIFY_SOCKET") != nil }
 
-  /// Has the manager keep a copy of an open descriptor, and pass the copy when it starts this program again (`FDSTORE=1`).
+  /// Makes the manager keep a copy of an open descriptor, and pass the copy when it starts this program again (`FDSTORE=1`).
   ///
   /// - Returns: whether the request was sent. The manager gives no answer.
   public static func keep(_ descriptor: Int32, as name: String) -> Bool {

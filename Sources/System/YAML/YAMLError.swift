@@ -14,7 +14,7 @@ public struct YAMLError: Error, Equatable, Sendable {
     case secondDocument
     /// Lists and mappings are in each other, deeper than ``YAMLNode/depthLimit``.
     case tooDeep
-    /// A list or a mapping is in the place of a name.
+    /// There is a list or a mapping instead of a name.
     case nameNotPlain
     /// A mapping has that name twice.
     case givenTwice(String)

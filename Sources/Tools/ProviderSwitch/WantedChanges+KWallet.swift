@@ -3,7 +3,7 @@ import LatchkeyGettext
 
 /// The changes for KDE's programs if latchkey-kwallet is installed: latchkey-kwallet answers them, and KWallet does not.
 extension WantedChanges {
-  /// Has the bus start our program for KWallet's names, and keeps the login from starting KWallet.
+  /// Makes the bus start our program for KWallet's names, and prevents the start of KWallet at a login.
   mutating func takeKWalletNames() {
     guard let front = KWalletFront(root: root) else { return }
     for name in KWalletFront.names {

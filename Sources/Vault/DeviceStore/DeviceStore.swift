@@ -252,7 +252,7 @@ public final class DeviceStore {
     return try userKey(user, salt)
   }
 
-  /// The key that wraps shares of a kind; nil if the erasable secret is gone.
+  /// The key that wraps shares of a kind; nil if the erasable secret was erased.
   private func wrapKey(
     _ user: borrowing Key, _ kind: DeviceShareKind, of number: uid_t, mayCreate: Bool
   ) throws(DeviceKeyError) -> Key? {

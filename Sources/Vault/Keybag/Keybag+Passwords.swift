@@ -94,7 +94,7 @@ extension Keybag.Opened {
     let opener = protectors[protector].id
     protectors.removeAll { $0.id == made.id }
     while protectors.count(where: { $0.kind == .password }) >= Keybag.passwordLimit {
-      // The system may go on accepting the password that opened.
+      // The system may still accept the password that opened.
       let others = protectors.indices.filter { protectors[$0].kind == .password && protectors[$0].id != opener }
       guard let oldest = others.last(where: { protectors[$0].state == .unproven }) ?? others.last else { break }
       protectors.remove(at: oldest)

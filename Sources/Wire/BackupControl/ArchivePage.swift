@@ -12,7 +12,7 @@ package struct ArchivePage: ControlFields, Equatable, Sendable {
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// So many lines fit into a packet, however long their texts are.
+  /// The number of lines that fit into a packet, even with the longest texts.
   private static let lineLimit = 40
 
   /// The lines of `report` after the first `offset`.

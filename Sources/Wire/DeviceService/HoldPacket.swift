@@ -58,7 +58,7 @@ public enum HoldPacket {
     case answered([UInt8], at: UInt64, touch: UInt32)
     /// A word about the touch with this number.
     case touch(Word, UInt32)
-    /// The covering key is gone.
+    /// The hold has ended, and the service no longer has the covering key.
     case ended(HoldEnd)
   }
 

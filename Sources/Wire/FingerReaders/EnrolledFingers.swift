@@ -61,7 +61,7 @@ public final class EnrolledFingers {
   }
 }
 
-/// One question to fprintd. It makes its own connection, because an old connection could lead to a bus that is gone.
+/// One question to fprintd. It makes its own connection, because an old connection could lead to a bus that has ended.
 private final class FingerRound {
   private typealias Outcome = Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>
 

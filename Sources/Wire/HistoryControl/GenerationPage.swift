@@ -35,7 +35,7 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
   /// Whether older generations follow.
   package let hasMore: Bool
 
-  /// So many lines fit into a packet, however long their texts are.
+  /// The number of lines that fit into a packet, even with the longest texts.
   package static let lineLimit = 40
   private static let textLimit = 400
   private static let pathLimit = 4000

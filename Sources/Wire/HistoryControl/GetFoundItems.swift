@@ -40,7 +40,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// So many lines fit into a packet, however long their texts are.
+  /// The number of lines that fit into a packet, even with the longest texts.
   private static let lineLimit = 50
 
   /// A page with the lines after the first `offset` lines.

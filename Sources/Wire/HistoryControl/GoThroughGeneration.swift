@@ -10,7 +10,7 @@ package struct GoThroughGeneration: FieldlessMessage {
 
 /// The progress of the work on generations.
 package struct GenerationProgress: ControlFields, Equatable, Sendable {
-  /// Whether the work goes on.
+  /// Whether the work has not ended yet.
   package let hasMore: Bool
   /// The number of items that are done.
   package let done: UInt64

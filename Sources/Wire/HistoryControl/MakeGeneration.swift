@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Has the daemon make a generation now. The answer comes when the generation is on the disk.
+/// Makes the daemon make a generation now. The answer comes when the generation is on the disk.
 package struct MakeGeneration: FieldlessMessage {
   package typealias Answer = MadeGeneration
   package static let operation: UInt8 = 36

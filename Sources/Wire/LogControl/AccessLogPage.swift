@@ -4,7 +4,7 @@ import LatchkeyControl
 
 /// A part of the access log, newest first.
 public struct AccessLogPage: ControlFields, Equatable, Sendable {
-  /// So many lines fit into a packet, however long their texts are.
+  /// The number of lines that fit into a packet, even with the longest texts.
   public static let limit = 40
 
   /// The entries.

@@ -42,12 +42,12 @@ public final class ServiceConnection {
   private var ownerCredentials: PeerCredentials?
   /// A waiting call checks at this interval whether latchkeyd is stopped, in milliseconds.
   private static let lookInterval = 2000
-  /// Whether the bus is gone.
+  /// Whether the connection to the bus was lost.
   public private(set) var isLost = false
   /// The vault's state when the connection was made: "sealed", "unlocked" or "locked".
   public private(set) var stateAtStart = ""
 
-  /// Connects, and has the session bus start the vault if it does not run.
+  /// Connects, and lets the session bus start the vault if it does not run.
   public convenience init() throws(ConnectionFailure) {
     try self.init(provider: Self.name, on: .session)
     do throws(BusError) { stateAtStart = try vaultState() } catch {
@@ -203,7 +203,8 @@ public final class ServiceConnection {
     while true {
       try serve(for: Self.lookInterval) { answer != nil }
       if let answer { return try answer.get() }
-      // If the service is stopped, nobody should wait for the bus's timeout. The service may still do the request when it goes on.
+      // If the service is stopped, nobody should wait for the bus's timeout. The service may still do the request when it runs
+      // again.
       if ownerCredentials?.isStopped == true { throw Self.isStopped }
     }
   }

@@ -101,7 +101,7 @@ final class DesktopNotification {
     }
   }
 
-  /// Has the window show a page. Nothing happens if the window is not installed.
+  /// Makes the window show a page. Nothing happens if the window is not installed.
   private func showWindow(_ page: String, token: String?) {
     try? bus?.callAsync(
       destination: Self.window, path: "/org/latchkey/app", interface: "org.freedesktop.Application",

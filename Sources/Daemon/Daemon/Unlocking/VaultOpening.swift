@@ -49,7 +49,7 @@ final class VaultOpening {
   private let hold: LoginHold
   private let finger: FingerHold
   unowned let observer: any KeyObserver
-  /// Keys that wait until the locker is gone.
+  /// Keys that wait until the locker has left the screen.
   private var staged: ArrivedKeys?
   /// Keys that a finger opened, while logind is asked about the touch.
   private var touched: ArrivedKeys?

@@ -2,7 +2,7 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.freedesktop.Secret.Collection`, at every collection's path and at its aliases'.
+/// The interface `org.freedesktop.Secret.Collection`, at the path of every collection, and at the paths of its aliases.
 final class CollectionObject {
   static let name = "org.freedesktop.Secret.Collection"
 

@@ -116,7 +116,7 @@ final class CollectionTree {
   /// The collection in memory.
   var sessionPlace: CollectionPlace { .session(sessionVault.collections.ids[0]) }
 
-  /// The paths of a collection's items; empty if the path is not a collection's.
+  /// The paths of a collection's items; empty if the path leads to no collection.
   func itemPaths(below path: String) -> [String] {
     guard case .collection(let name) = ObjectPath(path), let place = try? place(name) else { return [] }
     let (vault, collection) = holder(place)

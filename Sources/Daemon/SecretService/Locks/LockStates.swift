@@ -59,7 +59,7 @@ final class LockStates {
     }
   }
 
-  /// Whether a collection or item is unlocked for its client. The path is the client's own, so it may be an alias's.
+  /// Whether a collection or item is unlocked for its client. The path comes from the client, so it may be the path of an alias.
   ///
   /// - Throws: the reason, if the target of an alias is unknown.
   func state(of path: String, for client: String) throws(BusError) -> State {

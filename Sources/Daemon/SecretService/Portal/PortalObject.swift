@@ -65,7 +65,7 @@ final class PortalObject {
     ObjectInterface("org.freedesktop.impl.portal.Request", methods: [.init("Close", handler: close)])
   }
 
-  /// Whether a path is a request's.
+  /// Whether a path is the path of a request.
   func hasRequest(at path: String) -> Bool { requests.keys.contains { $0.handle == path } }
 
   // MARK: - requests

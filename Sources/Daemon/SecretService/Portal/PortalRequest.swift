@@ -54,7 +54,7 @@ final class PortalRequest {
 
   deinit { release() }
 
-  /// The loop drops the descriptor before the descriptor is closed. With another order the kernel would go on reporting the file,
+  /// The loop drops the descriptor before the descriptor is closed. In the other order, the kernel would still report the file,
   /// because the application has it too.
   private func release() {
     (deadline, room) = (nil, nil)

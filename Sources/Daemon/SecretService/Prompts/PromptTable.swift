@@ -36,7 +36,7 @@ final class PromptTable {
   /// The prompts in which an item waits for its passphrase.
   var withItem: [Prompt] { prompts.values.filter { $0.item != nil } }
 
-  /// The prompt of a call, which must be the caller's.
+  /// The prompt of a call, which must belong to the caller.
   func own(_ call: MethodCall) throws(BusError) -> Prompt {
     guard let prompt = prompts[call.path] else { throw .noSuchObject(call.path) }
     guard prompt.owner == call.sender else { throw .accessDenied("that prompt is not yours") }

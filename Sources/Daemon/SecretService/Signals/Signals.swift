@@ -77,8 +77,8 @@ final class Signals {
   /// Reports that an item was added or deleted. The list of all items is never sent. Instead, a signal tells clients with a list to
   /// ask again.
   ///
-  /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told that
-  /// `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are reported once.
+  /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection again at CollectionChanged. Told that `Items`
+  /// is invalid, it would crash at the next ItemCreated. Many changes in a row are reported once.
   private func contentsChanged(_ item: ItemPlace, _ member: String) {
     let place = item.collection
     emit(tree.path(of: place), CollectionObject.name, member, tree.path(of: item))

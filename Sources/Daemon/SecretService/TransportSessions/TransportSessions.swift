@@ -20,13 +20,13 @@ final class TransportSessions {
   /// The paths of all sessions.
   var allPaths: [String] { Array(sessions.keys) }
 
-  /// The session at a path, which must be the caller's.
+  /// The session at a path, which must belong to the caller.
   func session(_ path: String, of client: String) throws(BusError) -> TransportSession {
     guard let session = sessions[path], session.owner == client else { throw .noSession() }
     return session
   }
 
-  /// Reads the structure Secret of a call; its session must be the caller's.
+  /// Reads the structure Secret of a call; its session must belong to the caller.
   func receiveSecret(_ call: MethodCall) throws(BusError) -> ReceivedSecret {
     try receiveSecret(call.message, of: call.sender)
   }

@@ -22,7 +22,7 @@ struct ItemTerms {
     case changes(ItemClass)
 
     /// The code for keys, certificates and identities. A search just finds none, so that a program that deletes items of all
-    /// classes can go on. Storing one must fail, because it would be lost.
+    /// classes can continue. Storing one must fail, because it would be lost.
     fileprivate var absence: OSStatus { if case .newItem = self { errSecUnimplemented } else { errSecItemNotFound } }
   }
 

@@ -29,7 +29,7 @@ struct DeriveRequest: ~Copyable {
   let prompt: UInt64
   /// The file that replaces `/etc/latchkey/services`; empty for the usual file.
   let services: String
-  /// The socket that replaces the device key service's; empty for the usual socket.
+  /// The socket that replaces the socket of the device key service; empty for the usual one.
   let device: String
   /// The password, the passphrase for the prompt, a recovery code, or a security key's answer; empty for a login without a password.
   /// For `removePassword` it is the present password, for `changePassword` the new one.

@@ -29,7 +29,7 @@ struct AdmittedServices {
     }
   }
 
-  /// A user who may rename files in the folder could replace the list by any file of root's.
+  /// A user who may rename files in the folder could replace the list by any file that belongs to root.
   private static func checkFolder(of path: String) throws(PosixError) {
     let name = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
     let folder = try FileDescriptor.open(name.isEmpty ? "/" : String(name), flags: O_RDONLY | O_DIRECTORY)

@@ -187,7 +187,7 @@ final class VaultLink {
 
   // MARK: - prompts
 
-  /// Has the vault ask the person, and reports the prompt's end.
+  /// Lets the vault ask the person, and reports the prompt's end.
   ///
   /// - Parameters:
   ///   - reason: the purpose, in words for the person.

@@ -96,7 +96,7 @@ struct OpenWallets {
     wallets[handle]?.uses.removeValue(forKey: program) != nil
   }
 
-  /// Ends the uses of a connection that is gone.
+  /// Ends the uses of a connection that has ended.
   ///
   /// - Returns: the wallets that the connection used.
   mutating func endUses(on connection: String) -> [Int32] {

@@ -61,7 +61,7 @@ final class WalletOpenings {
     advance(wallet)
   }
 
-  /// Called when a connection is gone. If no other connection waits for the same wallet, the wallet's prompt ends.
+  /// Called when a connection has ended. If no other connection waits for the same wallet, the wallet's prompt ends.
   func leave(_ connection: String) {
     for wallet in openings.keys {
       openings[wallet]?.requests.removeAll { $0.connection == connection }

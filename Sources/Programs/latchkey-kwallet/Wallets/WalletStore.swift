@@ -79,7 +79,7 @@ final class WalletStore {
     return found
   }
 
-  /// One collection; nil if the collection is gone.
+  /// One collection; nil if the collection was deleted.
   private func collection(_ path: String, _ vault: ServiceConnection) throws(BusError) -> Collection? {
     var label: ExactName?
     var isLocked = false
@@ -165,7 +165,7 @@ final class WalletStore {
     places[wallet] = path
   }
 
-  /// The collection of an open wallet; nil if the collection is gone.
+  /// The collection of an open wallet; nil if the collection was deleted.
   private func home(of wallet: ExactName, _ vault: ServiceConnection) throws(BusError) -> String? {
     if placesGeneration == link.generation, let path = places[wallet] { return path }
     let all = try collections(vault)

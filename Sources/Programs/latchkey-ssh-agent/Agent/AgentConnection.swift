@@ -31,7 +31,7 @@ final class AgentConnection {
   /// The moment at which the client last sent something, in milliseconds of the monotonic clock.
   private(set) var lastUse = Process.now
 
-  /// Nil if the client is gone, or belongs to another user.
+  /// Nil if the client has left, or belongs to another user.
   init?(
     _ socket: consuming FileDescriptor, loop: EventLoop,
     handle: @escaping (AgentConnection, borrowing SecureBytes) -> Void, ended: @escaping (AgentConnection) -> Void
@@ -105,7 +105,7 @@ final class AgentConnection {
     }
   }
 
-  /// - Returns: how many bytes came; 0 if no byte waits, or if the client is gone, which ends the connection.
+  /// - Returns: how many bytes came; 0 if no byte waits, or if the client has left, which ends the connection.
   private func receive(into memory: consuming MutableRawSpan) -> Int {
     let count = SystemCall.receive(socket.number, into: memory, flags: Int32(MSG_DONTWAIT))
     if count > 0 {
@@ -118,7 +118,7 @@ final class AgentConnection {
 
   // MARK: Writing
 
-  /// Answers the request. Nothing happens if the client is gone.
+  /// Answers the request. Nothing happens if the client has left.
   func answer(_ message: [UInt8]) {
     guard !hasEnded, isWaiting else { return }
     isWaiting = false

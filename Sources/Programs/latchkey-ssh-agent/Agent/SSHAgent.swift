@@ -135,7 +135,8 @@ final class SSHAgent {
     var reader = SSHReader(0..<body.count)
     let number = try? reader.byte(body.bytes)
     guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
-    // The agent accepts a binding even while it is locked. After a refusal, ssh would go on, and the connection would look local.
+    // The agent accepts a binding even while it is locked. After a refusal, ssh would continue, and the connection would look
+    // local.
     if lock.isLocked, message != .unlock, message != .extensionRequest {
       // A locked agent offers no keys, as OpenSSH's agent does.
       return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
@@ -478,7 +479,7 @@ final class SSHAgent {
     touch.begin()
   }
 
-  /// Has the vault ask the person for the item's requirements.
+  /// Lets the vault ask the person for the item's requirements.
   private func unlock(for signing: Signing) {
     signings[ObjectIdentifier(signing.connection)] = signing
     let wording = wording(of: signing)

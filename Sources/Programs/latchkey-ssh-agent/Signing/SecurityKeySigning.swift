@@ -115,7 +115,7 @@ final class SecurityKeySigning {
     guard let bytes = request.take(), let number = socket?.number else { return source = nil }
     let count = Self.send(bytes, from: sent, to: number)
     if count > 0 { sent += count }
-    // If sending fails, the helper is gone, and its end will be reported.
+    // If sending fails, the helper has ended, and its end will be reported.
     guard count >= 0 || errno == EAGAIN || errno == EINTR, sent < bytes.count else { return source = nil }
     request = consume bytes
   }

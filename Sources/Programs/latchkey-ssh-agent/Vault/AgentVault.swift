@@ -3,8 +3,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The agent's connection to the vault, the same as any client's. The agent keeps no private key. It reads the key for each
-/// signature, so only the vault decides which keys can sign now.
+/// The agent's connection to the vault. Every other client has the same kind of connection. The agent keeps no private key. It
+/// reads the key for each signature, so only the vault decides which keys can sign now.
 ///
 /// Each call waits for its answer. ``serve()`` later handles the signals that came meanwhile.
 final class AgentVault {
@@ -325,7 +325,7 @@ final class AgentVault {
 
   // MARK: Prompts
 
-  /// Has the vault ask the person for an item's requirements.
+  /// Lets the vault ask the person for an item's requirements.
   ///
   /// - Parameters:
   ///   - reason: the reason that the vault shows.

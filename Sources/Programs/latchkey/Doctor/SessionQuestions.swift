@@ -67,7 +67,7 @@ struct SessionQuestions {
 
   /// Whether the disk of the home folder is too full for a vault.
   ///
-  /// - Parameter folder: the vault's.
+  /// - Parameter folder: the folder of the vault.
   static func lacksRoom(_ folder: String) -> Bool {
     KeybagFile.home(ofFolder: folder).map { KeybagFile.lacksRoom(home: $0, owner: getuid()) } ?? false
   }
@@ -96,7 +96,7 @@ struct SessionQuestions {
 
   /// The ways to bring back a vault whose files cannot be used, each a line for a person; empty if they can be used.
   ///
-  /// - Parameter folder: the vault's.
+  /// - Parameter folder: the folder of the vault.
   static func waysToRepair(_ folder: String) -> [String] {
     let below = "/.local/share/latchkey"
     guard folder.hasSuffix(below) else { return [] }

@@ -1,7 +1,7 @@
 import LatchkeyForeignKeyrings
 import LatchkeySecretClient
 
-/// One entry as password managers have them: the items of one login together, or any other item alone.
+/// One entry in the form of a password manager: all items of one login together, or any other item alone.
 struct ExportedEntry {
   /// A secret of the entry, by the field's name in an import.
   enum Field: Hashable {

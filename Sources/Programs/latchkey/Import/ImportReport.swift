@@ -22,7 +22,7 @@ struct ImportReport: Encodable {
     /// The item stays behind; the reason says why.
     case left
 
-    /// Whether the other item replaces the vault's.
+    /// Whether the item from the old place replaces the vault's item.
     var takesTheirs: Bool { self == .newerThere || self == .replaced }
   }
 

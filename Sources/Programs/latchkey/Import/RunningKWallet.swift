@@ -14,7 +14,7 @@ struct RunningKWallet {
   private let connection: ServiceConnection
   private let path: String
 
-  /// Connects, and has the bus start KWallet if KWallet does not run.
+  /// Connects, and lets the bus start KWallet if it does not run.
   init(on address: String?) throws {
     var found: (ServiceConnection, String)?
     for version in ["6", "5"] where found == nil {

@@ -14,7 +14,8 @@ struct ListedCollection {
   /// The label; empty if the label is unknown.
   var label = ""
   var isLocked = false
-  /// The collection's number, which leads to the collection for ever; 0 for other programs' collections, and for the session's.
+  /// The collection's number, which leads to the collection for ever; 0 for collections of other programs, and for the session
+  /// collection.
   private(set) var number: UInt64 = 0
 
   /// A name for persons, beside its label.

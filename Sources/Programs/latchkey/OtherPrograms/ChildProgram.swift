@@ -79,7 +79,8 @@ struct ChildProgram {
     let complained = FileDescriptor(owning: errors[1])
     let child = try spawn(
       given.number, written, complained.number, document: document.count > 0 ? handing.number : nil)
-    // Our ends of the pipes close only with the child's.
+    // This process closes the child's ends of the pipes here. Otherwise its own ends would never report the end of the child's
+    // output.
     close(&written)
     Glibc.close(complained.release())
     var reader = Reader()

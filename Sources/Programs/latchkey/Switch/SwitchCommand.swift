@@ -196,7 +196,7 @@ struct SwitchCommand: ParsableCommand {
     _ change: ProviderSwitch, _ scope: SwitchScope, _ report: inout SwitchReport, _ progress: Progress
   ) throws(SwitchError) {
     let plan = try change.plan(report.side)
-    // The sessions of all users go on unchanged: programs in them may have unsaved work.
+    // The sessions of all users stay as they are, because programs in them may have unsaved work.
     var session: SwitchSession?
     if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home, progress: progress) }
     report.take(plan, session?.words(plan) ?? [], scope)

@@ -27,7 +27,7 @@ struct SwitchSession {
     let process: Int32
     let program: String
     let provider: Provider?
-    /// The unit that started the program, if that unit is the provider's.
+    /// The unit that started the program, if it is a unit of the provider.
     let unit: String?
     /// Whether the program has ended, and the service manager keeps its connection.
     let hasEnded: Bool
@@ -282,8 +282,7 @@ struct SwitchSession {
 
   // MARK: The bus and the user manager
 
-  /// Has the bus read its service files again. The bus does not watch all of their folders, and keeps a file that it once
-  /// chose.
+  /// Makes the bus read its service files again. The bus does not watch all of their folders, and keeps a file that it once chose.
   private func reloadBus() { try? bus.ask("ReloadConfig") { _ in } }
 
   private func reloadManager() {

@@ -200,7 +200,7 @@ struct StatusCommand: ParsableCommand {
     status.lockReasons.map { $0 == .session(.command) ? translated("by 'latchkey lock'") : $0.told }
   }
 
-  /// A login gave another password than the vault's, as after a reset by root.
+  /// A login gave a password that is not the vault's, for example after root has reset the password.
   private static func otherPassword(_ status: Status) -> String {
     status.state == .unlocked
       ? translated(
@@ -301,7 +301,7 @@ struct StatusCommand: ParsableCommand {
   /// The lines about the files that healing put aside, with advice.
   private static func damagedFiles(_ status: Status) -> [String] {
     guard !status.hasUnusableFiles else { return lastCopies(status) }
-    // FORMAT.md, Keybag, has the name of another vault's.
+    // The names of files of another vault are in FORMAT.md, section Keybag.
     let foreign = status.damagedFiles.filter { $0.hasPrefix("keybag.other-") }
     let damaged = status.damagedFiles.filter { !foreign.contains($0) }
     return otherKeybags(foreign, status) + damagedFiles(damaged, status)

@@ -7,7 +7,7 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The command line's connection to the vault: the same as any client's, with messages and questions to the person.
+/// The command line's connection to the vault. It is a usual client's connection, with messages and questions to the person.
 final class VaultConnection {
   static let root = ServiceConnection.root
   static let service = ServiceConnection.service
@@ -24,7 +24,7 @@ final class VaultConnection {
   /// The channel for trying whether a secret can be read.
   private var trial: SecretChannel?
 
-  /// Connects, and has the session bus start the vault if it does not run.
+  /// Connects, and lets the session bus start the vault if it does not run.
   ///
   /// - Parameter place: the place of the daemon, which says why the vault is locked.
   init(_ place: DaemonPlace) throws {

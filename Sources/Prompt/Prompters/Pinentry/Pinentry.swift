@@ -12,7 +12,7 @@ final class Pinentry: Prompter {
   private let terminal: CallerTerminal?
   private let deadline: PromptDeadline
   /// The terminal's settings between and during the questions: no echo, and no keys that end or stop a program. Such a key would
-  /// reach the caller, while pinentry would go on reading.
+  /// reach the caller, while pinentry would still read.
   private var silence: TerminalEcho?
   /// The settings that pinentry gave the terminal for its question.
   private var screen: termios?
@@ -47,7 +47,7 @@ final class Pinentry: Prompter {
     guard let process = PinentryProcess(without: terminal == nil ? [] : displays, deadline: deadline),
       process.response() == .done
     else { return nil }
-    // Pinentry's own limit is 60 s. This option gives it the prompt's limit, so that it ends even if this program is gone.
+    // Pinentry's own limit is 60 s. This option gives it the prompt's limit, so that it ends even if this program has ended.
     _ = process.run("SETTIMEOUT \(deadline.seconds)")
     // Without this option, or with the locale "C", pinentry silently drops letters outside ASCII from the answer.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(locale))")

@@ -7,7 +7,7 @@ import LatchkeySystemd
 final class PinentryProcess {
   /// The process number; 0 after the process was reaped.
   private var process: pid_t = 0
-  /// Carries the commands to pinentry. It is a socket, because writing into a pipe would raise a signal if pinentry is gone.
+  /// Carries the commands to pinentry. It is a socket, because writing into a pipe would raise a signal if pinentry has ended.
   private let socket: FileDescriptor
   /// Carries the answers from pinentry. It is a pipe, because the buffer of a socket cannot be overwritten.
   private let answers: FileDescriptor
@@ -95,7 +95,7 @@ final class PinentryProcess {
   /// Takes the data that came with the last answer.
   func takeData() -> SecureBytes? { reader.takeData() }
 
-  /// Ends pinentry, whatever it is doing.
+  /// Ends pinentry, even in the middle of its work.
   ///
   /// The process is killed. If it were asked to end, it would first reset the terminal to the settings that it found, which are
   /// without echo. By then a shell may already use the terminal again.

@@ -28,7 +28,7 @@ final class CallerTerminal {
     return isScreen ? "linux" : "vt220"
   }
 
-  /// The terminal's present settings; nil if the terminal is gone.
+  /// The terminal's present settings; nil if the terminal does not exist any more.
   var settings: termios? {
     var settings = termios()
     return tcgetattr(device.number, &settings) == 0 ? settings : nil

@@ -117,7 +117,7 @@ public struct DesktopFacts: Sendable {
   public var busNames: Known<Set<String>> = .unknown("")
   /// Units of the user's manager, by name.
   public var userUnits: Known<[String: Unit]> = .unknown("")
-  /// Units of the machine's.
+  /// Units of the machine, and not of a user.
   public var systemUnits: Known<[String: Unit]> = .unknown("")
 
   /// A session without any other known fact.

@@ -29,7 +29,7 @@ struct LockerExamination {
     "org.gnome.ScreenSaver", "org.mate.ScreenSaver", "org.cinnamon.ScreenSaver", "org.xfce.ScreenSaver",
   ]
 
-  /// Files by which the system bus finds polkit; the last is NixOS's.
+  /// Files by which the system bus finds polkit; the last one is for NixOS.
   private static let polkit = [
     "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service",
     "/run/current-system/sw/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service",

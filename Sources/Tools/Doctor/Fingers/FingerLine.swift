@@ -1,6 +1,6 @@
 import CLatchkeyHelper
 
-/// The line by which a screen locker has a finger unlock the vault, and its place in the locker's stack: in front of
+/// The PAM line with which a screen locker lets a finger unlock the vault, and its place in the locker's stack: in front of
 /// pam_fprintd.so, which stays.
 package struct FingerLine: Equatable {
   /// The place of the line, or the place where it belongs.
@@ -63,7 +63,7 @@ package struct FingerLine: Equatable {
     return isInReach ? .missing(file) : .unclear(entries[reader].file)
   }
 
-  /// A file of a locker with the line in front of the reader's; nil if it has no such line.
+  /// A locker's file with our line before the line of the reader; nil if it has no line of a reader.
   package static func adding(to text: String) -> String? {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let place = lines.firstIndex { line in

@@ -44,7 +44,7 @@ struct PAMStack {
 
   private(set) var entries: [Entry] = []
 
-  /// The folders that libpam searches for services, in its order. The last is openSUSE's.
+  /// The folders that libpam searches for services, in its order. The last one is for openSUSE.
   static let folders = ["/etc/pam.d", "/usr/lib/pam.d", "/usr/etc/pam.d"]
   private static let depthLimit = 16
 

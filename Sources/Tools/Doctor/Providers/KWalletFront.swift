@@ -35,7 +35,7 @@ package struct KWalletFront {
     return "[D-BUS Service]\nName=\(name)\nExec=/bin/sh -c \"\(command)\"\n"
   }
 
-  /// The program that KDE's own file has the bus start, if the line is a path alone.
+  /// The program that the bus starts according to KDE's own file, if the line is a path alone.
   private func former(of name: String) -> String? {
     let line = root.lines(Self.formerFile(of: name)).first { $0.hasPrefix("Exec=/") }
     guard let path = line?.dropFirst("Exec=".count),
@@ -44,7 +44,7 @@ package struct KWalletFront {
     return String(path)
   }
 
-  /// The file by which KDE has the bus start KWallet.
+  /// KDE's file that tells the bus how to start KWallet.
   private static func formerFile(of name: String) -> String { "/usr/share/dbus-1/services/\(name).service" }
 
   private static let plain = Set("/-_.+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)

@@ -40,7 +40,7 @@ package struct Provider: Sendable {
   }
 
   package let id: String
-  /// The provider's name in English, as records have it.
+  /// The provider's name in English, for records.
   package let name: String
   /// The provider's name for a person.
   package var title: String { id == "bus-activated" ? translated("the service \(units[0])") : name }

@@ -4,7 +4,7 @@ import LatchkeySodium
 /// Expands the values of KeePass: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. It expands a value as
 /// KeePassXC does, or not at all.
 struct KeePassReferences {
-  /// Why a value stays behind.
+  /// The reason why a value is not imported.
   enum Refusal: Error, Equatable {
     /// The value refers to a missing entry or field.
     case noTarget

@@ -79,7 +79,7 @@ public final class Export {
 
   /// The next record; nil after the last record, so that the end follows.
   ///
-  /// - Throws: ``VaultError`` if the walk cannot go on. Errors of single items are in the report.
+  /// - Throws: ``VaultError`` if the walk cannot continue. Errors of single items are in the report.
   public func next() throws(VaultError) -> BackupRecord? {
     guard vault.isUnlocked else { throw .isLocked }
     while true {

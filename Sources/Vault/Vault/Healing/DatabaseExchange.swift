@@ -5,7 +5,8 @@ import LatchkeyPosix
 /// How a healed database replaces `vault.db`, and how the damaged database is put aside. All of this works on files only. It needs
 /// no key, and reads no row.
 ///
-/// Whenever the exchange is interrupted, ``hasBegun(_:)`` says whether it must go on. The caller has the lock of the vault's files.
+/// After an interruption, ``hasBegun(_:)`` says whether the exchange must be finished. The caller has the lock of the vault's
+/// files.
 struct DatabaseExchange {
   /// The prefix of a healed database's name before it replaces the damaged database. The rest is the time.
   private static let healedPrefix = KeybagFile.database + ".healed-"

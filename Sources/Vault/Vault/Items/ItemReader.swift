@@ -22,7 +22,7 @@ public final class ItemReader {
 
   // MARK: - secrets
 
-  /// The secret of an item in `collection`, and its content type; nil if the item is gone or cannot be read now.
+  /// The secret of an item in `collection`, and its content type; nil if the item does not exist any more, or cannot be read now.
   public func secretIfReadable(
     ofItem id: Int64, in collection: Int64, granted: AccessGrant? = nil
   ) throws(VaultError) -> OpenedSecret? {

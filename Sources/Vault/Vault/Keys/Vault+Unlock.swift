@@ -202,7 +202,8 @@ extension Vault {
       try collection.open(share: keys.share, vault: store.vault)
     }
     guard isUnlocked else { return }
-    // The unlock may have left out a change of keys. The index key must wait for the next unlock, because its wrapping key is gone.
+    // The unlock may have left out a change of keys. The index key must wait for the next unlock, because its wrapping key was
+    // erased.
     try device.whereThereIsRoom { () throws(VaultError) in try renew(indexUnder: nil) }
   }
 

@@ -15,7 +15,7 @@ public struct RotationProgress: Equatable, Sendable {
 }
 
 /// A change of keys. The keybag gets new tier keys first, beside the former ones. Then one transaction gives every unlocked
-/// collection new class keys, and wraps the former class keys and the index key anew. Item keys follow, a few at a time. After an
+/// collection new class keys, and wraps the former class keys and the index key again. Item keys follow, a few at a time. After an
 /// interruption, the next unlock finds the keys of both key epochs, and goes on.
 public final class VaultRotation {
   private struct State {
@@ -128,7 +128,7 @@ public final class VaultRotation {
         try store.update(row)
       }
       // A new share is made only if all collections are renewed: otherwise some keys would still depend on the old share, and could
-      // not be wrapped anew.
+      // not be wrapped again.
       var next = keys.share
       if let share = keys.share, let deviceKey = device.key, behind.count == keys.collections.count {
         let (made, row) = try DeviceShare.make(
@@ -210,7 +210,7 @@ public final class VaultRotation {
           let batch = try store.items(classKey: key.row.id, limit: 16)
           for id in batch {
             try moveToNewestKeys(id, of: store)
-            // At least one item, however large it is.
+            // Each call wraps at least one item, even a large one.
             if Process.now >= end { return true }
           }
           if batch.isEmpty { break }

@@ -12,8 +12,8 @@ struct Verification {
   /// The number of bytes after which a step ends.
   private static let stepSize = 1 << 20
 
-  /// - Parameter structure: whether SQLite's own check of the whole file comes first. That check is one step, however large the
-  ///   file is.
+  /// - Parameter structure: whether SQLite's own check of the whole file comes first. This check is one step, even for a large
+  ///   file.
   init(_ store: Store, structure: Bool = true) {
     self.store = store
     structureChecked = !structure

@@ -25,7 +25,7 @@ public struct ControlConnection: ~Copyable {
   /// Ends the sending direction. The peer's packets can still be read, until the peer ends.
   public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
-  /// Whether the peer is gone and has no unread packet left.
+  /// Whether the peer has closed the connection, and no packet is unread.
   package var hasEnded: Bool { do { return try socket.pendingSize() == 0 } catch { return true } }
 
   /// The next arrival.
@@ -38,7 +38,7 @@ public struct ControlConnection: ~Copyable {
     case otherVersion(OtherVersionMessage)
     /// The bytes are not a packet.
     case malformed
-    /// The peer is gone, or has sent more bytes than a packet may have.
+    /// The peer has closed the connection, or has sent more bytes than a packet may have.
     case ended
   }
 

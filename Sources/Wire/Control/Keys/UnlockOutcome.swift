@@ -5,7 +5,7 @@ import LatchkeyReasons
 public enum UnlockOutcome: ControlFields, Equatable, Sendable {
   /// The keys are in use.
   case live
-  /// The daemon keeps the keys until the screen locker is gone.
+  /// The daemon keeps the keys until the screen locker has left the screen.
   case staged
   /// The keys belong to another vault.
   case wrongKeys

@@ -44,7 +44,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var lockReasons: [Reason] = []
   /// Whether a locker is on the screen.
   public var lockerUp = false
-  /// Whether the daemon keeps keys until the screen locker is gone.
+  /// Whether the daemon keeps keys until the screen locker has left the screen.
   public var staged = false
   /// The states of all classes.
   public var classes: [ClassState] = []

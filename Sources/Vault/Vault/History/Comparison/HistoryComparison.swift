@@ -132,7 +132,7 @@ public final class HistoryComparison {
 }
 
 extension ItemRow {
-  /// Whether both rows are the same version of an item, however its key is kept.
+  /// Whether both rows are the same version of an item, even if its key is wrapped in another way.
   func hasContent(of other: ItemRow) -> Bool {
     secret == other.secret && metadata == other.metadata && access == other.access && tokens == other.tokens
   }

@@ -7,7 +7,7 @@ import LatchkeySQLite
 /// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and erased.
 ///
 /// A generation gets its final file name only after its whole content is on the disk and its rows were verified. If a generation
-/// fails, the vault goes on, and ``problem`` says why.
+/// fails, the vault continues without it, and ``problem`` says why.
 public final class History: TighteningObserver {
   /// The folder's name in the vault's own.
   public static let folderName = KeybagFile.generations
@@ -247,7 +247,7 @@ public final class History: TighteningObserver {
     (asked, failedToLoosenAt, isTidy) = (nil, nil, false)
   }
 
-  /// Whether a step has anything to do: a generation to make, to go on with, or to remove.
+  /// Whether a step has anything to do: a generation to make, to finish, or to remove.
   ///
   /// - Parameters:
   ///   - epoch: the newest key epoch.

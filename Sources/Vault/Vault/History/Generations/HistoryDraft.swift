@@ -55,7 +55,7 @@ final class HistoryDraft {
     return self.copy != nil
   }
 
-  /// Has the disk begin with the writes for which ``finish(as:in:replacing:)`` waits.
+  /// Makes the disk begin with the writes for which ``finish(as:in:replacing:)`` waits.
   func beginWriting() { file.beginWriting() }
 
   /// Gives the finished copy the name of a generation, after all its content is on the disk.

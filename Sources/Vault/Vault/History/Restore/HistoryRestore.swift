@@ -132,7 +132,7 @@ public final class HistoryRestore {
     try decide(item)
   }
 
-  /// Has the next unlock open a deleted collection, and reports that its items wait for the unlock.
+  /// Notes that the next unlock must open a deleted collection, and reports that its items wait for the unlock.
   private func openAtNextUnlock(_ collection: CollectionRow) {
     guard told.insert(collection.id).inserted else { return }
     vault.keys.deleted.want(collection)
@@ -384,7 +384,7 @@ public final class HistoryRestore {
   private func isCurrent(_ draft: Draft, _ store: Store) throws(VaultError) -> Bool {
     if let counterpart = draft.counterpart { return try store.item(counterpart)?.itemKey == draft.expected }
     guard try store.item(uuid: draft.row.uuid) == nil else { return false }
-    // A collection that comes back has nothing else in it.
+    // A deleted collection that comes back has no other items.
     if draft.deleted != nil { return true }
     return try counterpart(draft.token, in: draft.row.collection, store) == nil
   }
