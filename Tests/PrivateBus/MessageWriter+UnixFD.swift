@@ -1,7 +1,7 @@
 @testable import LatchkeySystemd
 
 extension MessageWriter {
-  /// Appends a duplicate of the descriptor, which stays the caller's. Latchkey itself sends no descriptors, but stand-ins for other
-  /// programs do.
+  /// Appends a duplicate of the descriptor. The caller still owns the descriptor. Latchkey itself sends no descriptors, but
+  /// stand-ins for other programs do.
   public mutating func appendUnixFD(_ value: Int32) { appendBasic("h", value) }
 }

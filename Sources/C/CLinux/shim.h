@@ -42,7 +42,7 @@ static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 
 static inline int linux_forbid_new_rights(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
 
-/// Has malloc overwrite freed memory with bytes of this value. Returns 1 if malloc took the setting.
+/// Makes malloc overwrite freed memory with bytes of this value. Returns 1 if malloc took the setting.
 static inline int linux_overwrite_freed(int value) { return mallopt(M_PERTURB, value); }
 
 /// RLIMIT_NPROC, which Swift does not import.

@@ -89,7 +89,7 @@ enum CollectionPlace: Hashable {
   case vault(Int64)
   case session(Int64)
 
-  /// The path with its number, which reveals no label, so it may stand in a log.
+  /// The path with its number. It reveals no label, so a log may contain it.
   var numberPath: String {
     switch self {
     case .vault(let id): ObjectPath.collections + "/" + CollectionName.ofNumber(id)

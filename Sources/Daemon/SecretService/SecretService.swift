@@ -194,7 +194,7 @@ public final class SecretService {
 
   // MARK: - names for persons
 
-  /// The name by which a person may call an item, such as `login/5`. It has only numbers, because it may stand in a log.
+  /// The name by which a person may call an item, such as `login/5`. It has only numbers, because a log may contain it.
   public static func numberName(ofItem id: Int64, in vault: Vault) -> String {
     guard let collection = try? vault.reader.collection(ofItem: id) else { return "an item" }
     return "\(CollectionName.ofNumber(collection))/\(id)"

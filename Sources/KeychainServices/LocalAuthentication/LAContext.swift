@@ -50,8 +50,8 @@ open class LAContext: NSObject, @unchecked Sendable {
     set { state.withLock { $0.interactionNotAllowed = newValue } }
   }
 
-  /// After the person's answer, this context can read the item again for so many seconds. With 0, the default, an answer is for one
-  /// read. Larger values count as ``LATouchIDAuthenticationMaximumAllowableReuseDuration``.
+  /// The seconds for which this context can read the item again after the person's answer. With 0, the default, an answer is for
+  /// one read. Larger values count as ``LATouchIDAuthenticationMaximumAllowableReuseDuration``.
   ///
   /// On Linux any answer counts, even a password, and the time begins with the answer. A lock ends the time. An unlock of the
   /// screen with a finger does not count as an answer. An item of `biometryCurrentSet` asks each time.

@@ -19,7 +19,7 @@ struct Deadline {
     return difference > 0 ? difference : 0
   }
 
-  /// The moment so many milliseconds before this one.
+  /// The moment that is `milliseconds` before this one.
   func sooner(by milliseconds: Int64) -> Deadline { Deadline(after: left &- milliseconds) }
 
   /// This moment, or `milliseconds` from now if that is sooner.

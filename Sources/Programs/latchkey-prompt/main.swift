@@ -14,8 +14,8 @@
 //
 // The program promises that a typed secret is in locked memory and erased at the end. It has one limit
 // of time for the whole prompt, five minutes. A prompt that the daemon withdraws disappears from the
-// screen. The person sees the question and, as far as the system tells, the program. The prompt also shows that an answer is
-// being checked.
+// screen. The person sees the question, and the program if the system can name it. The prompt also
+// shows that an answer is being checked.
 //
 // It is not a part of the daemon because a person may take minutes, because libraries of prompters are
 // large, and because PAM's setuid helper fails under the daemon's hardening. It derives no key and

@@ -25,7 +25,7 @@ import LatchkeyPosix
 import LatchkeySecurityKeys
 import LatchkeySodium
 
-/// The program ends at the latest after so many seconds.
+/// The seconds after which the program ends at the latest.
 private let lifeTime = 180
 
 /// Secures the process before the process has a secret.

@@ -2,7 +2,7 @@ import CLatchkeyAdwaita
 
 /// A button.
 public final class Button: Widget {
-  /// A button with a text. An underscore stands before the letter that presses the button together with Alt.
+  /// A button with a text. The text has an underscore before the letter that presses the button together with Alt.
   public init(_ text: String, _ body: @escaping () -> Void = {}) {
     super.init(gtk_button_new_with_mnemonic(text))
     Handler.connect(raw, "clicked", body)

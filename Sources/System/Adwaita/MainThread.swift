@@ -33,7 +33,7 @@ public final class Timer {
   private let work: Work
   private var source: guint = 0
 
-  /// Calls `body` after so many milliseconds, once or again and again.
+  /// Calls `body` after this number of milliseconds, once or repeatedly.
   public init(milliseconds: UInt32, repeating: Bool = false, _ body: @escaping () -> Void) {
     work = Work(body, isRepeated: repeating)
     source = g_timeout_add_full(

@@ -42,7 +42,7 @@ struct Integer: ~Copyable {
   // gcry_mpi_release() erases the limbs.
   deinit { gcry_mpi_release(number) }
 
-  /// Whether the number lies in `low ..< high`.
+  /// Whether the number is in `low ..< high`.
   func lies(from low: UInt, below high: borrowing Integer) -> Bool {
     gcry_mpi_cmp_ui(number, low) >= 0 && gcry_mpi_cmp(number, high.number) < 0
   }

@@ -4,7 +4,7 @@ import Glibc
 public struct Deadline: Sendable {
   /// The moment, on the clock of ``Process/now``, in milliseconds.
   public let time: Int
-  /// A descriptor that is readable when other work waits, and the moment from which that work ends the call.
+  /// A descriptor that is readable while other work waits. From the given moment on, such work ends the call.
   private let interruption: (descriptor: Int32, from: Int)?
 
   /// The call waits until this moment in any case.

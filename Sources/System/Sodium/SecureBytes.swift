@@ -26,7 +26,7 @@ public struct SecureBytes: ~Copyable {
     return bytes
   }
 
-  /// A copy of `source`, which stays the caller's to erase.
+  /// A copy of `source`. The caller still owns and erases `source`.
   ///
   /// - Throws: ``SodiumError/outOfMemory``.
   public init(copying source: RawSpan) throws(SodiumError) {

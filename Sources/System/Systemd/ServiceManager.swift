@@ -18,7 +18,7 @@ public enum ServiceManager {
     }
   }
 
-  /// Has the manager close the descriptors that it keeps under a name.
+  /// Makes the manager close the descriptors that it keeps under a name.
   public static func drop(_ name: String) { notify("FDSTOREREMOVE=1\nFDNAME=\(name)") }
 
   /// A socket that the service manager opened before it started this program.

@@ -6,7 +6,7 @@ struct SecretReader {
   private(set) var offset: Int
   private let end: Int
 
-  /// Reads within `range`, which must lie in the lent bytes.
+  /// Reads within `range`, which must be inside the lent bytes.
   init(_ range: Range<Int>) {
     (offset, end) = (range.lowerBound, range.upperBound)
   }

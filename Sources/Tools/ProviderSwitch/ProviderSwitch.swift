@@ -13,8 +13,8 @@
 //
 // The module promises that every change can be put back. After a kill each file is as before or as
 // afterwards, the record covers it, and either direction can be run. A second run finds nothing to do.
-// A file that somebody else changed meanwhile is left alone. As root, every folder above a file must be
-// root's own and closed to others, so nobody can turn a path elsewhere.
+// A file that somebody else changed meanwhile stays as it is. As root, every folder above a file must
+// be root's own and closed to others, so nobody can turn a path elsewhere.
 //
 // The scope `lockers` has another purpose, with the same record and way back: the PAM line by which a finger at the lock screen
 // opens the vault. See `WantedChanges+Finger.swift`.

@@ -58,7 +58,7 @@ public final class CoveringKey {
     deadline = now + CoveringKey.timeLimit
   }
 
-  /// Throws if the key may not be released, as far as that is known before the touch.
+  /// Throws if it is known before the touch that the key may not be released.
   public func check(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(HoldEnd) {
     guard now < deadline else { throw .expired }
     guard touches < CoveringKey.touchLimit else { throw .manyTouches }
@@ -73,7 +73,7 @@ public final class CoveringKey {
     }
   }
 
-  /// So many further touches may fail to match.
+  /// The number of further touches that may fail to match.
   public var touchesLeft: Int { max(0, CoveringKey.touchLimit - touches) }
 
   /// A finger did not match.

@@ -86,7 +86,7 @@ public final class TPMSeal: DeviceSeal {
     }
   }
 
-  /// Has the chip unseal the secret.
+  /// Lets the chip unseal the secret.
   public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
     try ask { (tpm) throws(TPMError) in try tpm.unseal(sealed.octets) }
   }

@@ -7,7 +7,7 @@ import LatchkeySodium
 extension Keybag {
   /// The most passwords that open a keybag at one time.
   public static let passwordLimit = 4
-  /// A password that no login has used yet stays at least so many seconds: a week.
+  /// The seconds for which a password stays at least if no login has used it yet: a week.
   static let unprovenTime: UInt64 = 7 * 86400
 
   /// The number of passwords that open the keybag.
@@ -41,8 +41,7 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
-  /// An unproven password must be at least so many seconds old before it may end other passwords without a login or a screen
-  /// locker.
+  /// The least age of an unproven password, in seconds, at which it may end other passwords without a login or a screen locker.
   private static let youth: UInt64 = 86_400
 
   /// Whether the password that opened the keybag may end others, although it was only an answer to a prompt. A new password that no

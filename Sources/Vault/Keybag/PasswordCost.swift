@@ -66,12 +66,13 @@ public struct PasswordCost: Equatable, Sendable {
   /// The step by which the memory is reduced on slower machines.
   private static let step = 16 * mebibyte
 
-  /// The milliseconds for one pass over one mebibyte, if one guess with this cost took so many microseconds.
+  /// The milliseconds for one pass over one mebibyte, if one guess with this cost took the given number of microseconds.
   func speed(taking microseconds: Int) -> Double {
     Double(max(microseconds, 1)) / 1000 / work
   }
 
-  /// Whether this machine is too slow for this cost, and would get a lower cost, if one guess took so many microseconds.
+  /// Whether this machine is too slow for this cost, and would get a lower cost, if one guess took the given number of
+  /// microseconds.
   func isTooMuch(taking microseconds: Int) -> Bool {
     guard Double(microseconds) > PasswordCost.timeout * 1000 else { return false }
     return PasswordCost.fitting(speed: speed(taking: microseconds), available: .max).work < work

@@ -38,7 +38,7 @@ public enum HoldPacket {
   public struct Held: Equatable, Sendable {
     /// The state of the key.
     public let state: State
-    /// So many further touches may fail to match.
+    /// The number of further touches that may fail to match.
     public let touchesLeft: UInt8
     /// The reason why the key has ended; nil if there is a key, or if there never was one.
     public let end: HoldEnd?

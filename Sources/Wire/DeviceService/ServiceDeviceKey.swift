@@ -82,7 +82,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     }
   }
 
-  /// Has the service erase this user's erasable secret.
+  /// Makes the service erase this user's erasable secret.
   public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
       try DevicePacket.eraseErasable(of: getuid())
@@ -94,7 +94,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   /// The service itself remembers the generations of this user's vaults.
   public var memory: (any GenerationMemory)? { self }
 
-  /// Has the service remember the generations of this user's vault.
+  /// Makes the service remember the generations of this user's vault.
   public func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
   ) throws(DeviceKeyError) -> VaultGenerations? {

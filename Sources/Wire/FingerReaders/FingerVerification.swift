@@ -86,7 +86,7 @@ public final class FingerVerification {
 
   /// - Parameters:
   ///   - user: the name of the user whose fingers count. Only root may name another user.
-  ///   - tries: the verification ends after so many fingers that do not match.
+  ///   - tries: the number of fingers without a match after which the verification ends.
   public init(
     of user: String, tries: Int, loop: EventLoop, address: Bus.Address = .system,
     timeLimit: Duration = FingerVerification.timeLimit

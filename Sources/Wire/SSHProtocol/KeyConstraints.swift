@@ -10,7 +10,7 @@ public struct KeyConstraints: Equatable, Sendable {
     case unknown
   }
 
-  /// The key is removed after so many seconds.
+  /// The seconds after which the key is removed.
   public var lifetime: UInt32?
   /// Whether each use of the key asks the person.
   public var confirms = false

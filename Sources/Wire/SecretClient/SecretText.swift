@@ -8,7 +8,7 @@ public struct SecretText: ~Copyable {
 
   /// Empty text.
   ///
-  /// - Parameter capacity: the text has room for so many bytes before it must move to larger memory.
+  /// - Parameter capacity: the number of bytes for which the text has room before it must move to larger memory.
   public init(capacity: Int = 64 << 10) throws(SodiumError) { bytes = try SecureBytes(count: capacity) }
 
   /// Appends bytes.

@@ -38,7 +38,7 @@ public enum SecurityKeyOutcome: UInt8, CaseIterable, Sendable {
 public struct SecurityKeyAnswer: ~Copyable {
   /// How the question ended.
   public let outcome: SecurityKeyOutcome
-  /// The key will be blocked after so many wrong PINs; nil if the number is unknown.
+  /// The number of wrong PINs after which the key will be blocked; nil if it is unknown.
   public var triesLeft: Int?
   /// The number of an unknown error; 0 if there is none.
   public var code: Int32 = 0

@@ -120,7 +120,7 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
 @pytest.mark.night("kwallet")
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_secret_is_left_in_memory(unlocked, kde):
-    """The memory of latchkey-kwallet contains no secret that passed through, and has no cache. The control: the memory
+    """The memory of latchkey-kwallet contains no secret that passed through, so there is no cache. The control: the memory
     contains the names, which are not secret."""
     secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "key", "value", "stream")}
     control = "a folder whose name is long enough to be found, and that this program keeps"

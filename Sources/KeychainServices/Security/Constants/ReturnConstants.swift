@@ -22,7 +22,7 @@ public nonisolated(unsafe) let kSecValueData: CFString = "v_Data"
 /// password, it returns `errSecUnimplemented`.
 public nonisolated(unsafe) let kSecValueRef: CFString = "v_Ref"
 
-/// A persistent reference as a search term. No attribute may stand beside it.
+/// A persistent reference as a search term. The query may have no attribute in addition.
 public nonisolated(unsafe) let kSecValuePersistentRef: CFString = "v_PersistentRef"
 
 /// How many items a search returns: ``kSecMatchLimitOne``, ``kSecMatchLimitAll`` or a number. Updates and deletions act on all

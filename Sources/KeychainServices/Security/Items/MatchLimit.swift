@@ -2,7 +2,7 @@
 package enum MatchLimit: Hashable, Sendable {
   /// One item, not in an array.
   case one
-  /// At most so many items, in an array; 2 or more.
+  /// At most this number of items, in an array; 2 or more.
   case number(Int)
   /// All items, in an array.
   case all

@@ -9,7 +9,7 @@ package protocol AuthenticationContext: AnyObject, Sendable {
   var reason: String? { get }
   /// The word on the button that dismisses the question; nil for the usual one.
   var cancelTitle: String? { get }
-  /// One answer of the person is enough for so many seconds; with 0 each read needs an answer.
+  /// The seconds for which one answer of the person is enough. With 0, each read needs an answer.
   var reuseDuration: Double { get }
   /// An object that a store keeps in the context, until the context is invalidated or freed.
   var companion: (any AnyObject & Sendable)? { get set }

@@ -13,7 +13,7 @@ struct KeyRotation {
     let keybag = try run.keybags.load()
     let opened = try KeybagUnlock(run: run).open(keybag, at: daemon)
     guard keybag.isPasswordless else {
-      // New keys end all other passwords, so this password must be one that may end others.
+      // New keys end all other passwords, so this password must have the right to end others.
       guard opened.mayEndOthers() else { return .refused }
       let next = try daemon.derive { () throws(KeybagError) in
         try opened.rotated(password: run.request.token, cost: .measured())
@@ -24,7 +24,7 @@ struct KeyRotation {
     return try changeKeys(of: keybag, to: try opened.rotated(device: secret), at: daemon)
   }
 
-  /// Replaces `keybag` by one with new keys, and has the daemon use these keys.
+  /// Replaces `keybag` by one with new keys, and makes the daemon use these keys.
   func changeKeys(
     of keybag: Keybag, to next: consuming Keybag.Opened, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {

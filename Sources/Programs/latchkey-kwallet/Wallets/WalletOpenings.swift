@@ -33,7 +33,7 @@ final class WalletOpenings {
   private let settings: () -> WalletSettings
   private var openings: [ExactName: Opening] = [:]
 
-  /// After so many prompts or ended daemons, the opening fails.
+  /// The number of prompts or ended daemons after which the opening fails.
   private static let roundLimit = 5
   /// The most requests of one connection that may wait at a time.
   private static let waitLimit = 64

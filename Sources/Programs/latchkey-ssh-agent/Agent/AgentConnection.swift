@@ -11,7 +11,7 @@ final class AgentConnection {
   /// The ssh sessions to which the connection was bound.
   var bindings = SessionBindings()
 
-  /// After so many requests of one client, the agent serves the other clients.
+  /// The number of one client's requests after which the agent serves the other clients.
   private static let requestLimit = 16
 
   private let socket: FileDescriptor

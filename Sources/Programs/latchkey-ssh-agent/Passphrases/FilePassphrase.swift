@@ -70,7 +70,7 @@ struct FilePassphrase {
     return put(passphrase.bytes) ? 0 : 1
   }
 
-  /// ``put(_:)`` checks so many times, a millisecond apart, whether OpenSSH has read the answer.
+  /// The number of times, a millisecond apart, that ``put(_:)`` checks whether OpenSSH has read the answer.
   private static let looks = 1000
 
   /// Writes an answer for OpenSSH into the pipe, and overwrites it there after OpenSSH has read it.

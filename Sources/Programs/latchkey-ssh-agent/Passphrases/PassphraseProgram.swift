@@ -12,7 +12,7 @@ import LatchkeySystemd
 public enum PassphraseProgram {
   /// The name under which this program answers OpenSSH.
   public static let name = "latchkey-ssh-askpass"
-  /// The person may type so many passphrases.
+  /// The number of passphrases that the person may type.
   private static let tries = 3
 
   /// Answers one question.

@@ -83,7 +83,7 @@ final class Question {
 /// The questions that wait for the person. The agent asks one question at a time. A separate program asks it, so that the agent
 /// never waits for a window.
 final class QuestionQueue {
-  /// If so many questions wait, a further one is answered with no.
+  /// The most questions that may wait. A further one is answered with no.
   private static let limit = 32
   /// The person has this time for an answer.
   static let personLimit = Duration.seconds(120)

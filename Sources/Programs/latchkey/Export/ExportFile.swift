@@ -41,7 +41,7 @@ struct ExportFile: ParsableArguments {
     }
   }
 
-  /// Has the person agree to a file that everybody who gets it can read.
+  /// Asks the person to agree to a file that everybody who gets it can read.
   func confirm(_ choice: ExportChoice) throws {
     guard !isOutput, !plain else { return }
     guard !choice.asking.stdin, isatty(STDIN_FILENO) == 1 else {

@@ -90,8 +90,7 @@ struct ExportKeePassCommand: ParsableCommand {
     return source.report
   }
 
-  /// Has keepassxc-cli encrypt the document in a folder of its own, because it can write only to a named file, and not in one
-  /// step.
+  /// Lets keepassxc-cli encrypt the document in a separate folder, because it can write only to a named file, and not in one step.
   private func database(of xml: consuming SecureBytes, _ password: borrowing SecureBytes) throws -> [UInt8] {
     let folder = try PrivateFolder(in: choice.place.folder, for: "export", file: "new.kdbx")
     let program = ChildProgram(

@@ -331,7 +331,7 @@ struct Importer {
     add(.new, item, home, accessibility, reason: reason)
   }
 
-  /// Has the vault store the item. An item with a passphrase of its own gets a new passphrase from a prompt.
+  /// Stores the item in the vault. An item with its own passphrase gets a new passphrase from a prompt.
   ///
   /// - Returns: the item's place.
   private func send(_ item: ForeignItem, to path: String) throws -> String {

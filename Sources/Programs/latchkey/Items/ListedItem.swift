@@ -51,7 +51,7 @@ struct ListedItem: Encodable {
     (created, modified) = (facts.created, facts.modified)
   }
 
-  /// Items with class, collection, and the reason why they are locked, as far as the vault tells them.
+  /// The items with their class, their collection and the reason why they are locked, if the vault says these.
   static func described(_ items: [ListedItem], from connection: VaultConnection) throws(BusError) -> [ListedItem] {
     if items.isEmpty { return [] }
     var collections: [String: ListedCollection] = [:]

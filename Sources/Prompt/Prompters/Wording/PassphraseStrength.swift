@@ -5,7 +5,8 @@ import LatchkeySodium
 enum PassphraseStrength {
   /// A passphrase with a lower percentage gets a warning.
   static let weak = 50
-  /// A passphrase with so many bits counts as perfect. The number can be low, because each guess costs one run of Argon2id.
+  /// The number of bits from which a passphrase counts as perfect. The number can be low, because each guess costs one run of
+  /// Argon2id.
   private static let enough = 72.0
 
   /// The strength of a passphrase, from 0 to 100.

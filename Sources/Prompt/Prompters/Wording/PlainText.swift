@@ -2,12 +2,12 @@
 /// Nothing in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters
 /// differ in what they take as markup, and some show escapes literally. So the characters that begin markup are replaced.
 public enum PlainText {
-  /// A prompt shows so many characters (Unicode scalars) of a name at most.
+  /// The most characters (Unicode scalars) of a name that a prompt shows.
   static let nameLimit = 80
-  /// How many marks one character may carry. Marks are drawn above and below each other, so many of them would cover the lines
+  /// The most marks that one character may carry. Marks are drawn above and below each other, so many of them would cover the lines
   /// around.
   static let markLimit = 2
-  /// A prompt shows so many characters of a sentence, such as a PAM module's message, at most.
+  /// The most characters of a sentence, such as a PAM module's message, that a prompt shows.
   static let sentenceLimit = 300
   /// The most bytes of a name or a sentence, escaped for Assuan. All names and sentences of a question must fit into one line of
   /// Assuan, which has 999 bytes, and programs choose their names.

@@ -1,5 +1,5 @@
-/// The chains of the tier keys that are in memory, which are the state of the vault. Each chain stands behind the last collection:
-/// new collections get their keys from it.
+/// The chains of the tier keys that are in memory, which are the state of the vault. Each chain is at the link after the last
+/// collection: new collections get their keys from it.
 enum TierChains {
   /// No tier key was taken over, or both were erased.
   case sealed

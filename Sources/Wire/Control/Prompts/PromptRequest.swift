@@ -81,7 +81,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public let terminal: String
   /// The item's requirements.
   public let access: AccessControl
-  /// The client may read the item again without a prompt for so many seconds; 0 for one use.
+  /// The seconds for which the client may read the item again without a prompt; 0 for one use.
   public let reuse: UInt16
   /// The change of the item, as words that follow "to"; empty if there is none.
   public let change: String

@@ -145,7 +145,7 @@ public final class History: TighteningObserver {
 
   // MARK: - items that are better protected now
 
-  /// Has an item removed from all generations. From now on it cannot be restored from them.
+  /// Notes that an item must be removed from all generations. From now on it cannot be restored from them.
   func tighten(_ uuid: [UInt8]) {
     guard !home.isEmpty else { return }
     // The copy under way may have the item in its former state.
