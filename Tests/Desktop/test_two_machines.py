@@ -91,7 +91,7 @@ def test_a_home_that_travels(alice, elsewhere):
         eventually(lambda: elsewhere.status()["state"] == "unlocked", what="the unlock")
         said = rotate(session, elsewhere.password)
         # The number includes the `always` item. A copy makes it readable here, but it is bound to the other device as well.
-        assert f"{len(BOUND) + 1} items of other devices: to follow when the vault is unlocked there." in said
+        assert f"{len(BOUND) + 1} items of other devices will follow when the vault is unlocked there." in said
         assert rotation(elsewhere)["left"] == 0
         assert rotation(elsewhere)["former_keys_needed"]
         assert readable(elsewhere, "here") == FREE

@@ -95,7 +95,7 @@ def guest(resident):
     with resident.login() as session:
         done = command(session, resident, "protector", "add", "session", "--yes")
         assert "That is a weaker promise" in done.stdout
-        assert "No service is named yet" in done.stdout
+        assert "No service is listed yet" in done.stdout
     resident.await_end()
     return resident
 

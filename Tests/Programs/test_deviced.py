@@ -187,7 +187,7 @@ def test_the_command_line_moves_erases_and_forgets(sealed):
     gone = command(sealed, "show")
     assert gone.returncode == 1 and "Connection refused" in gone.stderr
     sealed.path.unlink()
-    assert "nobody listens" in command(sealed, "show").stderr
+    assert "no service listens" in command(sealed, "show").stderr
 
 
 @as_root

@@ -68,7 +68,7 @@ def test_it_says_what_it_means_and_asks(holder, answer, outcome):
 
 def test_without_a_terminal_it_takes_a_word_for_it(holder):
     done = add(holder)
-    assert done.returncode == FAILED and "Give --yes to confirm it" in done.stderr
+    assert done.returncode == FAILED and "run the command again with --yes" in done.stderr
     assert kinds(holder) == [1]
 
 

@@ -46,7 +46,7 @@ def test_the_rule_that_fits_is_named(rules):
 
 def test_no_rule_and_a_named_class(rules):
     done = rules("test", "service=mail")
-    assert (done.returncode, done.stdout) == (DONE, "when-unlocked\nNo rule fits, and this is the default.\n")
+    assert (done.returncode, done.stdout) == (DONE, "when-unlocked\nNo rule fits, so this is the default class.\n")
     done = rules("test", "service=sync", "latchkey:accessible=when-unlocked-this-device-only")
     assert done.stdout == "when-unlocked-this-device-only\nThe attribute latchkey:accessible names it.\n"
 

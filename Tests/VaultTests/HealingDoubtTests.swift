@@ -145,7 +145,7 @@ struct HealingDoubtTests {
     for _ in 0..<2 {
       try home.unlock(vault)
       #expect(vault.healing.done == nil && vault.isDamaged)
-      #expect(vault.problemTexts.contains { $0.contains("cannot be healed") })
+      #expect(vault.problemTexts.contains { $0.contains("cannot be repaired") })
       #expect(throws: VaultError.damaged(.verbatim("vault.db: found damaged"))) { try vault.add(["n": "new"], "x") }
       // The vault tries to heal only once.
       unlink(home.folder + "/vault.db.healing/x")
@@ -201,7 +201,7 @@ struct HealingDoubtTests {
     mkdir(home.folder + "/vault.db.salvage", 0o700)
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be healed") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be repaired") })
     #expect((home.read("vault.db") == damaged) as Bool)
     rmdir(home.folder + "/vault.db.salvage")
     let later = try Patient.opened(home)

@@ -106,7 +106,7 @@ struct HealingLeftoverTests {
       vault = home.vault()
       #expect(
         vault.problemTexts == [
-          "vault.db: the healed database cannot take its place: another process writes the vault's files; "
+          "vault.db: the repaired database cannot take its place: another process writes the vault's files; "
             + "run 'latchkey unlock' to try again"
         ])
       #expect(throws: VaultError.self) { try home.unlock(vault) }
@@ -250,7 +250,7 @@ struct HealingLeftoverTests {
       obstacles.append(name)
     }
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be healed") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be repaired") })
     #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.healing") })
     #expect((home.read("vault.db") == bytes) as Bool)
     for name in obstacles { rmdir(home.folder + "/" + name) }

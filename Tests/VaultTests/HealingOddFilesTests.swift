@@ -88,7 +88,7 @@ struct HealingOddFilesTests {
     let vault = home.vault()
     #expect(
       vault.problemTexts == [
-        "vault.db: the healed database cannot take its place: keybag.lock: open: Is a directory; "
+        "vault.db: the repaired database cannot take its place: keybag.lock: open: Is a directory; "
           + "run 'latchkey unlock' to try again"
       ])
     rmdir(home.folder + "/keybag.lock")

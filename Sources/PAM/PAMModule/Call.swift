@@ -64,7 +64,7 @@ struct Call {
     // vault's password.
     guard !options.forbidsCreation, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle)
     else { return }
-    let news: Literal = "Your login password was changed without Latchkey. Enter the former one once."
+    let news: Literal = "Your login password was changed without Latchkey. Enter the former password once."
     let question: Literal = "Former login password, or recovery code: "
     conversation.tell(news.cString)
     var triesLeft = 3

@@ -55,7 +55,8 @@ public enum ForeignFileError: Error, Equatable, Sendable {
         asks for more than 1 GiB of memory, or for minutes of work, to be opened. If it is your own, open it in KeePassXC, \
         lower the settings in 'Database Security', and save it
         """)
-    case .noMemory: translated("could not be decrypted: no memory, or the system forbids what it is encrypted with")
+    case .noMemory:
+      translated("could not be decrypted: there is not enough memory, or the system forbids the file's cipher")
     }
   }
 

@@ -81,8 +81,9 @@ struct PortalRouting {
       wanted.refusePortal(
         translated(
           """
-          \(path) would be copied to where every user can read it. For that, it has to be root's own file, no \
-          link, readable by all, in folders that nobody else can change. Look at it with 'ls -l \(ShellCommand.quoted(path))'.
+          \(path) would be copied to a place where every user can read it. So it has to be root's own file, not a \
+          link, readable by all, in folders that nobody else can change. Look at it with 'ls -l \
+          \(ShellCommand.quoted(path))'.
           """))
       return false
     }

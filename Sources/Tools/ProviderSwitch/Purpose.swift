@@ -4,8 +4,8 @@ import LatchkeyGettext
 enum Purpose {
   static let nameOff = Template("the bus no longer starts \(.text) for the name \(.value)")
   static let autostartOff = Template("the desktop no longer starts \(.text) for secrets")
-  static let autostartReduced = Template("the desktop starts \(.text) without its part for secrets")
-  static let unitReduced = Template("\(.text) runs on, without its part for secrets")
+  static let autostartReduced = Template("the desktop starts \(.text) without its component for secrets")
+  static let unitReduced = Template("\(.text) runs on, without its component for secrets")
   static let unitOff = Template("systemd no longer starts \(.text)")
   static let settingOff = Template("\(.text) no longer offers secrets to other programs")
   static let portal = Template(

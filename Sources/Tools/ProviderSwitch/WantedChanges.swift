@@ -42,7 +42,7 @@ struct WantedChanges {
       note(
         translated(
           """
-          It counts from each user's next login on. Files in home folders stay as they are: a user whose own \
+          The change takes effect at each user's next login. Files in home folders stay as they are: a user whose own \
           settings start another program runs 'latchkey switch --to latchkey' too.
           """))
     }
@@ -64,7 +64,8 @@ struct WantedChanges {
     for unit in Self.agentUnits where units.path(unit) != nil {
       let own = "\(scope.units)/\(unit)"
       if let state = state(own), state != .absent, !isAlias(state) {
-        obstacles.append(translated("you have a unit of your own, \(short(own)). Take it away, then run this again."))
+        obstacles.append(
+          translated("you have a unit of your own, \(short(own)). Remove that unit, then run this again."))
         continue
       }
       addLink(own, to: "/dev/null", Purpose.agentOff.filled("gcr"))
@@ -152,8 +153,8 @@ struct WantedChanges {
       obstacles.append(
         translated(
           """
-          \(short(entry.path)) starts \(provider.title) and perhaps more. Have its command say which parts to \
-          start, as \(AutostartChange.otherParts), then run this again.
+          \(short(entry.path)) starts \(provider.title) and perhaps more. Change its command so that it names the \
+          components to start, as \(AutostartChange.otherParts), then run this again.
           """))
     }
   }
@@ -165,7 +166,7 @@ struct WantedChanges {
       obstacles.append(
         translated(
           """
-          you have a unit of your own that starts \(provider.title): \(short(own)). Take it away, then run this \
+          you have a unit of your own that starts \(provider.title): \(short(own)). Remove that unit, then run this \
           again.
           """))
       return
@@ -189,7 +190,7 @@ struct WantedChanges {
       obstacles.append(
         translated(
           """
-          \(short(sources.first ?? unit)) does not say which parts \(provider.title) has. Add \
+          \(short(sources.first ?? unit)) does not say which components \(provider.title) starts. Add \
           --components=pkcs11,ssh to its ExecStart=, then run this again.
           """))
       return
@@ -284,7 +285,8 @@ struct WantedChanges {
     for unit in ["latchkeyd.socket", "latchkeyd.service"] {
       let path = "\(scope.units)/\(unit)"
       if let state = state(path), state != .absent, !isAlias(state) {
-        obstacles.append(translated("you have a unit of your own, \(short(path)). Take it away, then run this again."))
+        obstacles.append(
+          translated("you have a unit of your own, \(short(path)). Remove that unit, then run this again."))
         continue
       }
       addLink(path, to: "/dev/null", Purpose.latchkeyOff.filled())

@@ -189,7 +189,8 @@ extension RecoveryCode.Mistake {
     case .length(let count):
       Phrase(
         """
-        a code has \(RecoveryCode.groupCount * RecoveryCode.groupSize) characters besides the hyphens, this has \(count)
+        a code has \(RecoveryCode.groupCount * RecoveryCode.groupSize) characters besides the hyphens, but this one \
+        has \(count)
         """)
     case .character(let group): Phrase("group \(group) has a character that no code has")
     case .group(let group): Phrase("there is a typing mistake in group \(group)")

@@ -10,7 +10,8 @@ public enum BackupReason: String, ReasonGroup {
   package var phrase: Phrase {
     switch self {
     case .notBackup: Phrase("the file is not a backup of a vault")
-    case .costly: Phrase("the backup's passphrase costs more than this program accepts")
+    case .costly:
+      Phrase("deriving the key from the backup's passphrase needs more memory or time than this program allows")
     case .wrongPassphrase: Phrase("that is not the backup's passphrase")
     case .unreadable: Phrase("the backup is whole, but cannot be read")
     case .noMemory: Phrase("there is not enough memory")

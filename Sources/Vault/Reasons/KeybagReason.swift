@@ -20,7 +20,7 @@ public enum KeybagReason: String, ReasonGroup {
     case .wrongPassword: Phrase("the password does not open it")
     case .tooManyEpochs: Phrase("too many key epochs are still needed")
     case .noMemory: Phrase("there is not enough memory to check the password")
-    case .otherVault: Phrase("it was another vault's")
+    case .otherVault: Phrase("it belonged to another vault")
     case .doesNotOpen: Phrase("it does not open")
     case .onlyOtherDevice: Phrase("only the device key of another machine opens it, or its recovery code")
     case .changed: Phrase("it was changed meanwhile")

@@ -82,7 +82,7 @@ extension Reason {
     case .nextUnlockHeals(let from):
       Phrase("the next unlock with the password makes it again from generation \(from)")
     case .tooLargeToHeal(let mebibytes):
-      Phrase("it or a generation has more than \(mebibytes) MiB, so it does not heal by itself")
+      Phrase("it or a generation has more than \(mebibytes) MiB, so it is not repaired by itself")
     case .newerItems(let count): Phrase("newer items that could be read: \(count)")
     case .olderItems(let list): Phrase("items from the generation, perhaps older or deleted since: \(list)")
     case .deletedItems(let list): Phrase("items that were deleted since the generation, and stay deleted: \(list)")
@@ -110,7 +110,7 @@ extension Reason {
     case .unreadableFile(let error): Phrase("it cannot be read (\(error))")
     case .outOfRange(let from, let to): Phrase("must be a number from \(from) to \(to)")
     case .givenTwice(let key): Phrase("'\(key)' is given twice")
-    case .notUTF8(let problem): Phrase("it is no UTF-8 text (\(problem))")
+    case .notUTF8(let problem): Phrase("it is not UTF-8 text (\(problem))")
     case .rulesStay(let error, let rest): Phrase("\(error). Until the file is corrected, \(rest).")
     case .settingsStay(let error): Phrase("\(error). Until you correct the file, the former settings stay in force.")
     case .andMore(let count): Phrase("and \(count) more")

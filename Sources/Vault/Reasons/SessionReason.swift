@@ -38,7 +38,7 @@ public enum SessionReason: String, ReasonGroup {
     case .lockedMeanwhile: Phrase("it was locked meanwhile")
     case .sessionEnded: Phrase("its session has ended")
     case .goingToSleep: Phrase("the machine is going to sleep")
-    case .daemonEnds: Phrase("the daemon ends")
+    case .daemonEnds: Phrase("the daemon is ending")
     case .daemonStarts: Phrase("the daemon is starting")
     case .notStarted: Phrase("not started")
     case .noLogind: Phrase("logind does not answer")

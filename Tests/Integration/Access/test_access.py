@@ -156,7 +156,7 @@ def test_the_command_line_says_what_is_wrong(opened):
     done = opened.run("latchkey", "add", "--label", "x", "--require", "or", "k=v", input="x")
     assert done.returncode == 64 and "need a condition to combine" in done.stderr
     done = opened.run("latchkey", "add", "--no-prompt", "--label", "x", "--require", PASSPHRASE, "k=v", input="x")
-    assert done.returncode == 1 and "it needs a passphrase" in done.stderr
+    assert done.returncode == 1 and "the item needs a passphrase" in done.stderr
     person = Person(opened, "latchkey", "add", "--label", "Bank", "--require", PASSPHRASE, "k=v")
     person.expect("secret: ").type("the secret").expect("again").type("the secret").expect("Choose a passphrase").press("c")
     assert "Nothing was stored" in person.output() and person.status == 1

@@ -308,8 +308,8 @@ def test_wrong_answers_and_the_pause_after_them(opened):
         person.expect("Enter the passphrase").type("wrong")
     said = person.output()
     # The prompt's message appears before the command's message.
-    assert said.index("too many answers were wrong") < said.index("prompts for it pause for 30 seconds")
+    assert said.index("too many answers were wrong") < said.index("prompts for this passphrase pause for 30 seconds")
     again = Person(opened, *get)
     said = again.output()
-    assert again.status == 1 and "prompts for it pause for 30 seconds" in said and "Run this again after that." in said
+    assert again.status == 1 and "prompts for this passphrase pause for 30 seconds" in said and "Run this again after that." in said
     assert "answer the prompt" not in said

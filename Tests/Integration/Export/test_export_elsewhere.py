@@ -82,7 +82,7 @@ def test_a_database_is_not_replaced_or_left_half(stocked):
     file = out / "p.kdbx"
     person = Person(stocked, "latchkey", "export", "keepass", file).expect("Password: ").type(stocked.password)
     person.expect(f"New password for '{file}': ").type(PASSWORD).expect("again: ").type("other")
-    person.expect("They differ").expect("New password").type(PASSWORD).expect("again: ").type(PASSWORD)
+    person.expect("The two answers differ").expect("New password").type(PASSWORD).expect("again: ").type(PASSWORD)
     person.output()
     assert person.status == PARTLY and "Mail" in entries(database(stocked, file))
     before = file.read_bytes()
@@ -118,7 +118,7 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
             dry = stocked.run("latchkey", "export", "service", "--bus", keyring.bus, "--dry-run", "--json", *words)
             assert dry.returncode == PARTLY and counts(dry) == {"items": 9, "exported": 8, "left": 1}, dry
             assert set(left(dry)) == {"Bound"} and seen(keyring) == empty
-            assert "was not asked what it has" in " ".join(json.loads(dry.stdout)["notices"])
+            assert "did not ask the other program" in " ".join(json.loads(dry.stdout)["notices"])
         words = ("service", "--bus", keyring.bus, "--no-prompt", "--json")
         done = export(stocked, *words, "--collection", "login", "--with-this-device-only")
         assert done.returncode == DONE and counts(done) == {"items": 8, "exported": 8}, done.stdout + done.stderr
@@ -132,7 +132,7 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
         theirs = seen(keyring)
         done = export(stocked, *words)
         assert done.returncode == PARTLY and counts(done) == {"items": 9, "same": 6, "conflicts": 1, "left": 2}, done.stdout
-        assert "Empty" in left(done) and "has to be created" in left(done)["Empty"] and seen(keyring) == theirs
+        assert "Empty" in left(done) and "only after a prompt" in left(done)["Empty"] and seen(keyring) == theirs
         # An import brings everything into a third vault.
         keyring.stop()
         carry(other, keyring.folder.iterdir(), ".local/share/keyrings")
@@ -183,7 +183,7 @@ def test_a_gnome_keyring_without_its_part_for_secrets(unlocked):
         wait_until(lambda: unlocked.run("busctl", "--user", "status", "org.gnome.keyring").returncode == 0, "gnome-keyring")
         for command in ("export", "import"):
             done = unlocked.run("latchkey", command, "service", "--owner", "org.gnome.keyring", "--dry-run")
-            assert done.returncode == 3 and f"gnome-keyring (process {keyring.pid}) runs without its part for secrets" in done.stderr
+            assert done.returncode == 3 and f"gnome-keyring (process {keyring.pid}) runs without its component for secrets" in done.stderr
             assert "'Going back' in latchkey-switch(1)" in done.stderr
     finally:
         keyring.terminate()

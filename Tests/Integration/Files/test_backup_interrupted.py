@@ -213,7 +213,7 @@ def test_on_a_terminal(stocked):
     person = Person(stocked, "latchkey", "backup", "--force", "t")
     person.expect("New passphrase for 't': ").type("one thing")
     person.expect("The same again: ").type("another")
-    person.expect("They differ").expect("New passphrase for 't': ").type("this one")
+    person.expect("The two answers differ").expect("New passphrase for 't': ").type("this one")
     person.expect("The same again: ").type("this one")
     person.expect(" of 2001 items")
     output = person.output()
@@ -222,7 +222,7 @@ def test_on_a_terminal(stocked):
     assert len(Backup((stocked.home / "t").read_bytes(), "this one").items) == 2001
     person = Person(stocked, "latchkey", "restore", "--dry-run", "t")
     person.expect("Passphrase for 't': ").type("this one").expect(" % read")
-    assert "2001 there already" in person.output() and person.status == DONE
+    assert "2001 in the vault already" in person.output() and person.status == DONE
 
 
 def test_control_c_at_the_question(stocked):

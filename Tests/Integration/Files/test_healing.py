@@ -270,7 +270,7 @@ def test_a_new_passphrase_names_a_damaged_database_that_opens_without_it(session
     aside.write_bytes(b"damaged")
     (session.vault / f"{aside.name}-wal").write_bytes(b"damaged")
     done = session.run(*command, input="other", check=True)
-    assert done.stderr == f"{aside} still opens with your login alone. Check your items, then delete it.\n"
+    assert done.stderr == f"The former file {aside} still opens with your login alone. Check your items, then delete that file.\n"
 
 
 def test_a_vault_that_is_away_acknowledges_nothing(session):

@@ -200,7 +200,7 @@ def test_a_collection_that_is_closed_follows_when_it_is_opened(quick):
     for epoch in (2, 3):
         report = rotate(quick)
         assert (report["epoch"], report["closed"], report["former_keys_needed"]) == (epoch, 1, True)
-    assert "former keys are kept" in quick.run("latchkey", "status").stdout
+    assert "keeps the former keys" in quick.run("latchkey", "status").stdout
     quick.restart()
     assert quick.login().returncode == 0
     peer = Peer(quick)

@@ -103,11 +103,11 @@ def test_a_second_run_takes_what_is_newer_there(unlocked):
     (line,) = lines(dry, "newer_there")
     assert line == {"outcome": "newer_there", "collection": "Plain ring", "label": "Lines", "class": "when-unlocked",
                     "reason": "not changed here since it was imported"}  # fmt: skip
-    assert "Newer there; would take" in run(unlocked, "gnome-keyring", file, "--dry-run").stdout
+    assert "Newer there; would replace" in run(unlocked, "gnome-keyring", file, "--dry-run").stdout
     kept = run(unlocked, "gnome-keyring", file, "--prefer", "here", "--json")
     assert kept.returncode == PARTLY and reasons(kept, "conflict") == ["newer there"] and seen(unlocked) == first
     done = run(unlocked, "gnome-keyring", file)
-    assert done.returncode == DONE and "1 newer there, imported" in done.stdout and "Newer there; took the place" in done.stdout
+    assert done.returncode == DONE and "1 newer there, imported" in done.stdout and "Newer there; replaced" in done.stdout
     assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
     # The item has changed in the keyring again, with secret and label. The new time is later than the keyring's former
@@ -205,7 +205,7 @@ def test_two_secrets_of_one_item(unlocked):
     assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "newer_here": 1}
     (line,) = lines(done, "newer_here")
     assert line["label"] == "Lines" and line["class"] == "when-unlocked" and line["reason"] == ""
-    assert "Newer here; what is here stays" in run(unlocked, "gnome-keyring", file).stdout
+    assert "Newer here; the vault's item stays" in run(unlocked, "gnome-keyring", file).stdout
     assert run(unlocked, "gnome-keyring", file, "--prefer", "newer").returncode == PARTLY and seen(unlocked) == mine
     dry = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--dry-run")
     assert dry.returncode == DONE and "1 would replace another" in dry.stdout and seen(unlocked) == mine
@@ -468,7 +468,7 @@ def test_one_keyring_of_several(keyring, unlocked):
     place(unlocked, f"{FOLDER}/Cut.keyring", (unlocked.home / FOLDER / "login.keyring").read_bytes()[:200])
     for name in ("Plain", "Plain ring"):
         done = run(unlocked, "gnome-keyring", "--collection", name, password="")
-        assert done.returncode == DONE and "Files that were not read, by --collection: 2." in done.stdout, done
+        assert done.returncode == DONE and "Files that were not read because of --collection: 2." in done.stdout, done
     assert "Keep the files" in done.stdout and [one[0] for one in seen(unlocked)] == ["Plain ring"] * 2
     nobody = run(unlocked, "gnome-keyring", "--collection", "nosuch")
     assert nobody.returncode == FAILED and "There are: " in nobody.stderr and "Plain ring" in nobody.stderr
@@ -568,7 +568,7 @@ def test_csv_with_a_quote_that_is_not_closed(shared):
 def test_csv_that_is_cut_off(shared):
     file = place(shared, "cut.csv", "name,url,username,password,note\nOne,https://one.example/,anna,half")
     done = run(shared, "csv", "--into", "cut", file)
-    assert done.returncode == PARTLY and "row 2 / One: the file ends in the middle of it" in done.stdout
+    assert done.returncode == PARTLY and "row 2 / One: the file ends in the middle of this row" in done.stdout
     assert "If the file is cut off, export it once more and import it again." in done.stdout and "rm --" not in done.stdout
 
 
@@ -581,4 +581,4 @@ def test_csv_that_is_none(shared):
     done = run(shared, "csv", "--column", "password=two", "--dry-run", file)
     assert done.returncode == DONE and "Columns that were not read: one" in done.stdout
     done = run(shared, "csv", "--column", "password=two", "--column", "user=one", "--dry-run", file)
-    assert done.returncode == DONE and "1 would come" in done.stdout
+    assert done.returncode == DONE and "1 would be imported" in done.stdout

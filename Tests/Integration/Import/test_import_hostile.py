@@ -75,10 +75,10 @@ def test_only_conflicts_that_an_option_decides_name_it(unlocked):
         assert done.returncode == PARTLY
         return [line for line in done.stdout.splitlines() if line.endswith(":") and not line.startswith(" ")]
 
-    stays, asks = "In conflict; what is here stays, whatever --prefer says:", "Not compared, because each reading requires a confirmation."
+    stays, asks = "In conflict; the vault's item stays, whatever --prefer says:", "Not compared, because each reading requires a confirmation."
     first, last = headings("--dry-run"), headings("--prefer", "there")
     assert "(--prefer there takes" in first[0] and first[1].startswith(asks), first
-    assert last[0].startswith("Took the place") and last[1] == stays and last[2].startswith(asks) and len(last) == 3, last
+    assert last[0].startswith("Replaced") and last[1] == stays and last[2].startswith(asks) and len(last) == 3, last
 
 
 def keyring(*items):

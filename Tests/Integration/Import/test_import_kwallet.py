@@ -162,7 +162,7 @@ def test_programs_of_kde_find_their_default_wallet(kwallet, unlocked, settings, 
         done = run(unlocked, "kwallet", *words)
         assert done.returncode == DONE, done.stdout + done.stderr
         if words:
-            assert found_by_kde(unlocked, None)[1] == (["Login"] if done.stdout.count("would come") else [label])
+            assert found_by_kde(unlocked, None)[1] == (["Login"] if done.stdout.count("would be imported") else [label])
     found, labels = found_by_kde(unlocked, "Meine" if wallet == "Meine" else "kdewallet" if label != "Login" else "Login")
     assert found == {label: SECRETS} and labels == [label]
     assert "12 there already" in done.stdout

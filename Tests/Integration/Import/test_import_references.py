@@ -63,5 +63,5 @@ def test_values_that_stay_behind(unlocked, value, reason):
     assert done.returncode == PARTLY
     left = {line["label"]: line["reason"] for line in report(done)["lines"] if line["outcome"] == "left"}
     assert list(left) == ["App (Password)", "Web (URL)"] and reason in left["App (Password)"]
-    assert "refers to a secret, and an attribute is no place for one" in left["Web (URL)"]
+    assert "refers to a secret, which does not belong into an attribute" in left["Web (URL)"]
     assert [one[1] for one in seen(unlocked)] == ["SSO", "Web"]

@@ -47,7 +47,7 @@ def test_a_label_that_is_taken_or_wrong(private):
     for words in (["create", "Private"], ["rename", "Private", "Login"]):
         assert "with that label already" in latchkey(private, "collection", *words, code=FAILED)
     person = Person(private, "latchkey", "collection", "delete", "Private").expect("type the label").type("private")
-    assert "not its label" in person.output()
+    assert "not the collection's label" in person.output()
     assert labels(private) == {"login": "Login", "Private": "Private"}
 
 
@@ -148,7 +148,7 @@ def test_what_is_removed_is_told_before_and_after(private):
     latchkey(private, "history", "make")
     assert [one["items"] for one in json.loads(latchkey(private, "history", "--json"))["generations"]] == [1]
     person = Person(private, "latchkey", "rotate").expect("1 generation of the vault will be removed").expect("Password:")
-    assert "1 generation from before is removed" in person.type(private.password).output()
+    assert "1 earlier generation is removed" in person.type(private.password).output()
 
 
 def test_a_collection_that_waits_names_the_command(private):

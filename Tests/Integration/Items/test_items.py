@@ -434,7 +434,7 @@ def test_edit_for_people(session, open_peer):
     attributes, words = fresh()
     item = open_peer.create("x", attributes)
     done = latchkey(session, "edit", place(item), "--label", "L", "--secret", input=b"new\n")
-    assert done.stdout.decode() == f"Changed {place(item)}: secret, label (without the line end behind it).\n"
+    assert done.stdout.decode() == f"Changed {place(item)}: secret, label (without the line end of the input).\n"
 
 
 def test_edits_that_are_refused_change_nothing(session, open_peer):

@@ -108,7 +108,7 @@ def test_add_on_a_terminal(session, open_peer):
     attributes, words = fresh()
     person = Person(session, "latchkey", "add", "--label", "L", *words)
     person.expect("New secret: ").type("geheim ü").expect("The same again: ").type("other")
-    person.expect("They differ").expect("New secret: ").type("geheim ü").expect("again: ").type("geheim ü")
+    person.expect("The two answers differ").expect("New secret: ").type("geheim ü").expect("again: ").type("geheim ü")
     said = person.output()
     assert "Added" in said and "geheim" not in said and person.status == DONE
     item = the_item(open_peer, attributes)

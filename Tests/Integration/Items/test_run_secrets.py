@@ -88,7 +88,7 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     # A person cannot check so many secrets at a glance.
     many = "env:\n" + "".join(f"  TOKEN{number}:\n    service: github\n" for number in range(17))
     unlocked.run("tee", project / ".latchkey.yaml", input=many, check=True)
-    assert "wants 17 secrets" in unlocked.run(*command, cwd=project).stderr
+    assert "asks for 17 secrets" in unlocked.run(*command, cwd=project).stderr
     other = unlocked.home / "other"
     unlocked.run("cp", "-r", project, other, check=True)
     unlocked.run("tee", other / ".latchkey.yaml", input=text, check=True)

@@ -178,7 +178,7 @@ def test_all_users_after_a_pause(session, machine):
         with (machine / f"etc/pam.d/common-{kind}").open("a") as file:
             file.write(f"{kind} optional pam_latchkey.so\n")
     _, done = switch(session, machine, "--to", "latchkey", "--all-users")
-    assert done["state"] == "done" and not any("opens no vault" in note for note in done["notes"])
+    assert done["state"] == "done" and not any("does not unlock the vault" in note for note in done["notes"])
 
 
 def maintain(machine, script, action):
@@ -249,7 +249,7 @@ def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
         assert (status, done["state"], done["owners"]) == (DONE, "done", ["latchkeyd"]), done
         assert done["changes"] == planned["changes"] and any("gnome-keyring (process" in one for one in done["changes"])
         for told in (planned, done):
-            assert any("ssh agent goes on. It signs while the vault is locked" in one for one in told["notes"])
+            assert any("ssh agent keeps running. It signs while the vault is locked" in one for one in told["notes"])
         assert keyring.wait(seconds(10)) is not None and queue(session) == ["latchkeyd"]
         agent = session.run("ssh-add", "-l", env=session.environment | {"SSH_AUTH_SOCK": str(folder / "ssh")})
         assert "no identities" in agent.stdout

@@ -85,9 +85,9 @@ final class FirstNotice {
     }
     sentences.append(
       access(machineRecord, F_OK) == 0
-        ? translated("Your administrator chose that for all users.")
+        ? translated("Your administrator chose Latchkey for all users.")
         : translated("To go back, run 'latchkey switch --back'."))
-    sentences.append(translated("More is in 'man latchkey-switch'."))
+    sentences.append(translated("'man latchkey-switch' explains more."))
     return DesktopNotification.Message(
       title: translated("Latchkey keeps your secrets now"), text: sentences.joined(separator: " "), page: "moving-in")
   }

@@ -12,9 +12,9 @@ final class FormerPasswordNotice {
       title: translated("The vault stays locked"),
       text: translated(
         """
-        The password that was just given does not unlock it. If you mistyped it, give the right one. If the login \
-        password was changed without Latchkey, the next program that needs the vault, or 'latchkey unlock', asks you \
-        for the former password or the recovery code.
+        The password that was just given does not unlock the vault. If you mistyped it, give the right one. If the \
+        login password was changed without Latchkey, the next program that needs the vault, or 'latchkey unlock', \
+        asks you for the former password or the recovery code.
         """), page: "unlocking")
   }
   private static var openMessage: DesktopNotification.Message {

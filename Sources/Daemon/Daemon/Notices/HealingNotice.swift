@@ -71,7 +71,7 @@ final class HealingNotice {
     var sentences = [
       translated("A file of the vault was damaged or missing. Latchkey made it again from a copy.")
     ]
-    if mayMiss { sentences.append(translated("Some items may be missing, or be as they were before.")) }
+    if mayMiss { sentences.append(translated("Some items may be missing, or be back in an earlier state.")) }
     if !damaged.isEmpty { sentences.append(translated("The damaged file is kept.")) }
     sentences.append(translated("'latchkey status' says what happened, and what to do."))
     return DesktopNotification.Message(

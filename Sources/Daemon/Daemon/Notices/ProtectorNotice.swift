@@ -35,8 +35,8 @@ final class ProtectorNotice {
   ) -> DesktopNotification.Message {
     let advice = translated(
       """
-      'latchkey protector list' shows all ways. If you did not add this one, change your login password, and remove it with \
-      'latchkey protector remove'.
+      'latchkey protector list' shows everything that unlocks the vault. If you did not add this, change your login \
+      password, and remove this with 'latchkey protector remove'.
       """)
     return DesktopNotification.Message(
       title: title(first), text: (others.map(title) + [advice]).joined(separator: "\n"), page: "unlocking")

@@ -39,7 +39,7 @@ final class WhoAskedPage: CommandPage {
     case "unavailable": translated("refused: nobody could be asked")
     case "locked": translated("refused: the vault was locked meanwhile")
     case "expired": translated("refused: nobody answered in time")
-    case "withdrawn": translated("not wanted any more")
+    case "withdrawn": translated("withdrawn: the answer was no longer needed")
     default: ShownText.name(word)
     }
   }

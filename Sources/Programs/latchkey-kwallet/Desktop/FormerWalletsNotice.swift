@@ -39,7 +39,7 @@ final class FormerWalletsNotice {
   private func show(_ shown: @escaping (Bool) -> Void) {
     let title = translated("KDE's programs keep their passwords in Latchkey now")
     let text = translated(
-      "Those of before are still in KWallet's files. To bring them over, run 'latchkey import kwallet'.")
+      "Passwords from before are still in KWallet's files. To bring them over, run 'latchkey import kwallet'.")
     do throws(BusError) {
       try bus.notify(title, text) { reply in
         if case .success = reply { shown(true) } else { shown(false) }

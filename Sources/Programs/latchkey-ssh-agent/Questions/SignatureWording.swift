@@ -108,7 +108,7 @@ struct SignatureWording {
     Question.Text(
       message: translated(
         "Allow every request that the host \(self.host(host)) forwards for the ssh key '\(name)', until the lock?"),
-      detail: translated("Programs on that host can sign with the key then, and you are not asked."),
+      detail: translated("Programs on that host can then sign with the key without asking you."),
       terminal: "", kind: .host)
   }
 

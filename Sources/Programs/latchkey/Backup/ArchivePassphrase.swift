@@ -12,7 +12,7 @@ struct ArchivePassphrase: ParsableArguments {
   @Flag(help: .translated("Take the passphrase from a line of standard input instead of the terminal."))
   var passphraseStdin = false
 
-  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Use this folder of PAM services instead of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
   /// The conversation with the person. It begins before the first request to the daemon, which would otherwise wait for the
@@ -47,8 +47,8 @@ struct ArchivePassphrase: ParsableArguments {
         "\n"
           + translated(
             """
-            To check the passphrase, this backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes. If \
-            this machine has less memory to spare, or takes more than 90 seconds, restore the backup on another one.
+            Checking the passphrase of this backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes. If \
+            this machine has less free memory, or needs more than 90 seconds, restore the backup on another machine.
             """)
       }
       throw Failure.notTaken(text.translated, hint: hint ?? "")

@@ -66,20 +66,20 @@ extension ArchiveReport {
       isDry
         ? translated(
           """
-          \(count(items)) in \(source): \(added) would come, \(same) there already, \(replaced) would replace another, \
-          \(conflicts) in conflict, \(left) would stay behind.
+          \(count(items)) in \(source): \(added) would be restored, \(same) in the vault already, \(replaced) would \
+          replace another, \(conflicts) in conflict, \(left) would stay behind.
           """)
         : translated(
           """
-          \(count(items)) in \(source): \(added) restored, \(same) there already, \(replaced) replaced another, \
-          \(conflicts) in conflict, \(left) stayed behind.
+          \(count(items)) in \(source): \(added) restored, \(same) in the vault already, \(replaced) replaced \
+          another, \(conflicts) in conflict, \(left) stayed behind.
           """)
     ]
     if isDry {
-      text += section(.added, translated("Would come:"))
+      text += section(.added, translated("Would be restored:"))
       text += section(.replaced, translated("Would replace an item with another secret:"))
     }
-    text += section(.conflict, translated("In conflict; what is here stays (--theirs takes \(source)'s):"))
+    text += section(.conflict, translated("In conflict; the vault's item stays (--theirs takes \(source)'s):"))
     text += section(.left, isDry ? translated("Would stay behind:") : translated("Stayed behind:"))
     text += section(.notice, translated("Collections:"))
     if isDry { text.append(translated("Nothing was changed.")) }

@@ -14,12 +14,11 @@ struct BackupCommand: ParsableCommand {
     discussion: translated(
       """
       The vault must be unlocked. Anybody with the file and its passphrase can read the secrets, except those of the \
-      classes …-this-device-only, which only this device can restore. when-passcode-set-this-device-only is in no \
-      backup. Collections with an explicit lock, or whose passphrase was not given, are left out and named. A \
-      collection's \
-      own passphrase does not protect what is in the file.
+      classes …-this-device-only, which only this device can restore. Items of when-passcode-set-this-device-only are \
+      in no backup. Collections with an explicit lock, or whose passphrase was not given, are left out and named. A \
+      collection's own passphrase does not protect its items in the file.
       Exit status 4: the file was written, but something was left out that should be in it. Items of \
-      when-passcode-set-this-device-only do not count: --json has their number as 'excluded'.
+      when-passcode-set-this-device-only do not count here: --json has their number as 'excluded'.
       """))
 
   @OptionGroup var place: DaemonPlace

@@ -13,11 +13,12 @@ struct RestoreCommand: ParsableCommand {
     abstract: translated("Bring the items of a backup into the vault, on this machine or another one."),
     discussion: translated(
       """
-      The vault must be unlocked. An item that is there already, in the same collection with the same attributes and \
-      secret, stays as it is. If the backup has another secret for it, yours stays, and is listed; --theirs takes the \
-      backup's. Items of the classes …-this-device-only come only on the device that made the backup. Collections \
-      that are made anew have no passphrase. First the whole file is read; what is damaged or cut is not restored at all. \
-      Exit status 4: it was restored, but something stays behind, or differs.
+      The vault must be unlocked. An item that the vault has already, in the same collection with the same attributes \
+      and secret, stays as it is. If the backup has another secret for an item, the vault's secret stays, and the \
+      item is listed; --theirs takes the backup's secret. Items of the classes …-this-device-only are restored only \
+      on the device that made the backup. Collections that the restore creates have no passphrase. The whole file is \
+      read first: nothing is restored from a damaged or truncated file. Exit status 4: the backup was restored, but \
+      something stays behind, or differs.
       """))
 
   @OptionGroup var place: DaemonPlace

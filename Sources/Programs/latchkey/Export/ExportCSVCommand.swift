@@ -10,10 +10,10 @@ struct ExportCSVCommand: ParsableCommand {
     commandName: "csv", abstract: translated("Export passwords as CSV, for browsers and password managers."),
     discussion: translated(
       """
-      The columns are name, url, username, password, note, totp, group, httpRealm and fields, which 'latchkey import csv', \
-      browsers and password managers know. url and username come from the attributes that have them; other attributes, \
-      classes and times are not in the file. A secret that is no text is left out. The file is not encrypted, and only you \
-      may read it (mode 0600).
+      The columns are name, url, username, password, note, totp, group, httpRealm and fields, which 'latchkey import \
+      csv', browsers and password managers know. url and username come from the attributes that have them; other \
+      attributes, classes and times are not in the file. A secret that is not text is left out. The file is not \
+      encrypted, and only you may read it (mode 0600).
       """))
 
   @OptionGroup var choice: ExportChoice
@@ -26,7 +26,7 @@ struct ExportCSVCommand: ParsableCommand {
 private struct CSVForm: PlainForm {
   static let warning =
     translated(
-      "CSV has no attributes, classes and times, and no secrets that are not text; 'latchkey export json' has everything."
+      "CSV leaves out attributes, classes and times, and has only secrets that are text; 'latchkey export json' has everything."
     )
 
   private let output: ExportOutput
@@ -47,7 +47,9 @@ private struct CSVForm: PlainForm {
 
   mutating func add(_ item: ListedItem, _ secret: Secret) -> (ExportReport.Outcome, String) {
     guard secret.isText else {
-      return (.left, translated("its secret is no text; 'latchkey export json' or keepass takes it"))
+      return (
+        .left, translated("its secret is not text; 'latchkey export json' or 'latchkey export keepass' exports it")
+      )
     }
     guard !output.isTerminal || secret.isPrintable else {
       return (.left, translated("its secret could control the terminal; export it into a file"))

@@ -7,7 +7,7 @@ import LatchkeySodium
 /// A file without encryption that an export writes, and the warning before it.
 struct ExportFile: ParsableArguments {
   @Flag(help: .translated("Write the file without encryption, without asking whether you want that.")) var plain = false
-  @Flag(help: .translated("Write into a folder that other users can list or write to.")) var publicFolder = false
+  @Flag(help: .translated("Write even into a folder that other users can list or write to.")) var publicFolder = false
   @Flag(help: .translated("Replace the file if it exists.")) var force = false
   @Flag(help: .translated("Show the secrets if the file is '-' and standard output is a terminal.")) var show = false
   @Argument(

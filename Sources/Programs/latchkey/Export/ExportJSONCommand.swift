@@ -13,9 +13,8 @@ struct ExportJSONCommand: ParsableCommand {
     discussion: translated(
       """
       The file has collections, labels, attributes, content types, times, classes, what items require, and the \
-      secrets: as text, or in Base64 if a secret is not text. FORMAT.md describes it. It is not encrypted, and only \
-      you may read it \
-      (mode 0600). It appears under its name when all of it is written.
+      secrets: as text, or in Base64 if a secret is not text. FORMAT.md describes the file. It is not encrypted, and \
+      only you may read it (mode 0600). The file appears under its name only when it is complete.
       """))
 
   @OptionGroup var choice: ExportChoice
@@ -66,7 +65,10 @@ private struct JSONForm: PlainForm {
     // Base64 makes a secret a third larger. An import could not read a file that is too large.
     guard output.size + known.utf8.count + value.count + 4096 <= JSONExport.sizeLimit else {
       return (
-        .left, translated("the file would be larger than \(JSONExport.sizeLimit >> 20) MiB; export it by --collection")
+        .left,
+        translated(
+          "the file would be larger than \(JSONExport.sizeLimit >> 20) MiB; export the collections one by one with --collection"
+        )
       )
     }
     try output.write("\(isFirstItem ? "" : ",")\n\(known),\"\(secret.isText ? "secret" : "secret_base64")\":")

@@ -12,10 +12,11 @@ struct ExportKeePassCommand: ParsableCommand {
     commandName: "keepass", abstract: translated("Export into a new database of KeePass, encrypted with a password."),
     discussion: translated(
       """
-      Writes a .kdbx file by keepassxc-cli, which must be installed and is given the entries by a pipe. The new \
-      password is asked for twice, or is a line of standard input behind the login password (--stdin). A login becomes an \
-      entry with its notes, one-time password, fields and attached files, any other item an entry with its attributes as \
-      fields, by which KeePassXC's own Secret Service finds it. A secret that is no text becomes an attached file.
+      Writes a .kdbx file with keepassxc-cli, which must be installed and gets the entries through a pipe. You are \
+      asked twice for the new password; with --stdin it is the line after the login password. A login becomes an \
+      entry with its notes, one-time password, fields and attached files. Any other item becomes an entry with its \
+      attributes as fields, by which KeePassXC's own Secret Service finds it. A secret that is not text becomes an \
+      attached file.
       """))
 
   @OptionGroup var choice: ExportChoice

@@ -7,15 +7,16 @@ import LatchkeySystemd
 /// `latchkey export service`
 struct ExportServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "service", abstract: translated("Export into a program that keeps secrets and runs now."),
+    commandName: "service", abstract: translated("Export into another program that keeps secrets and is running."),
     discussion: translated(
       """
-      Stores by the Secret Service interface in gnome-keyring, oo7, KWallet or KeePassXC. While Latchkey owns the name \
-      org.freedesktop.secrets on your session bus, name the other program with --owner, by any bus name that it has, or its \
-      own bus with --bus. Items of 'login' go to its default collection, others to a collection of the same label, which is \
-      created if it does not exist. An item that is there with the same attributes and the same secret stays as it is, so a \
-      second export stores nothing. One with another secret stays too, and is listed. Classes, and what items require, are \
-      not known to other programs.
+      Stores by the Secret Service interface in gnome-keyring, oo7, KWallet or KeePassXC. While Latchkey owns the \
+      name org.freedesktop.secrets on your session bus, name the other program with --owner, by any bus name that it \
+      has, or its own bus with --bus. Items of 'login' go to the other program's default collection, others to a \
+      collection of the same label, which is created if it does not exist. An item that is there with the same \
+      attributes and the same secret stays as it is, so a second export stores nothing. An item that has another \
+      secret there stays too, and is listed. Other programs know neither classes nor requirements, so these are not \
+      exported.
       """))
 
   @OptionGroup var choice: ExportChoice
@@ -39,7 +40,7 @@ struct ExportServiceCommand: ParsableCommand {
       if choice.dryRun {
         source.note(
           translated(
-            "The other program was not asked what it has. Items that are there with the same attributes stay as they are."
+            "This dry run did not ask the other program which items it has. An item that is there with the same attributes would stay as it is."
           ))
       }
       for title in form?.locked ?? [] {
@@ -100,13 +101,13 @@ private struct ProviderForm: ExportForm {
           taken.insert(same)
           return (.same, "")
         }
-        guard present.isEmpty else { return (.conflict, translated("it has another secret there")) }
+        guard present.isEmpty else { return (.conflict, translated("the other program has another secret for it")) }
       }
       let stored = try other.store(
         secret, label: item.label ?? "", attributes: attributes, in: try madeHome(), replacing: false, by: channel)
       if let prompt = stored.prompt {
         guard choice.isAsking, try other.perform(prompt) != nil else {
-          return (.left, translated("the other program did not take it"))
+          return (.left, translated("the other program did not store it"))
         }
       }
       taken.insert(stored.item)
@@ -128,7 +129,7 @@ private struct ProviderForm: ExportForm {
     var path: String? = made.collection
     if let prompt = made.prompt {
       guard choice.isAsking else {
-        throw BusError.failed(translated("the collection '\(title)' has to be created by a prompt"))
+        throw BusError.failed(translated("the other program creates the collection '\(title)' only after a prompt"))
       }
       path = try other.perform(prompt)
     }
@@ -136,8 +137,8 @@ private struct ProviderForm: ExportForm {
       throw BusError.failed(
         translated(
           """
-          the collection '\(title)' was not created there: its window for a new password was not answered, or there is no \
-          display to show it. 'latchkey export keepass' needs no window
+          the collection '\(title)' was not created there: nobody answered the other program's window for a new \
+          password, or no display could show that window. 'latchkey export keepass' needs no window
           """))
     }
     home = path

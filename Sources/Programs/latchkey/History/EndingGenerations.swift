@@ -46,8 +46,8 @@ struct EndingGenerations {
   func reportForKeys() {
     tell(
       translated(
-        count, one: "1 generation from before is removed as soon as a new one is made.",
-        other: "\(count) generations from before are removed as soon as a new one is made."))
+        count, one: "1 earlier generation is removed as soon as a new one is made.",
+        other: "\(count) earlier generations are removed as soon as a new one is made."))
   }
 
   /// Says something only if there are any.

@@ -107,7 +107,8 @@ struct ListedDifferences: Encodable {
         other: "\(same) items are the same in generation \(generation)."))
     if damaged > 0 {
       lines.append(
-        translated("Damaged in the generation, and not compared: \(damaged). An older generation may have them."))
+        translated(
+          "Items that are damaged in the generation, so not compared: \(damaged). An older generation may have them."))
     }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }

@@ -88,7 +88,8 @@ struct ListedHistory: Encodable {
       lines.append(translated("Generations are off in \(settings)."))
     } else {
       if rows.isEmpty {
-        lines.append(translated("One is made within an hour of a change; 'latchkey history make' makes one now."))
+        lines.append(
+          translated("A generation is made within an hour of a change; 'latchkey history make' makes one now."))
       }
       lines.append(translated("Settings: \(settings)"))
     }

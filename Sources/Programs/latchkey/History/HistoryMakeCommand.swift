@@ -10,8 +10,8 @@ struct HistoryMakeCommand: ParsableCommand {
     commandName: "make", abstract: translated("Make a generation of the vault now, before you change much."),
     discussion: translated(
       """
-      The vault must be unlocked. If nothing changed since the newest generation, no other one is made. Of the generations of \
-      one hour, the last one stays.
+      The vault must be unlocked. If nothing changed since the newest generation, no other one is made. Only the last \
+      generation of each hour is kept.
       """))
 
   @OptionGroup var place: DaemonPlace

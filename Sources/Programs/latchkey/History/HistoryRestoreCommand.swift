@@ -13,12 +13,12 @@ struct HistoryRestoreCommand: ParsableCommand {
     abstract: translated("Bring items back from a generation: some, a collection, or everything."),
     discussion: translated(
       """
-      The vault must be unlocked. Name the items by attributes that they had, or by their places, as 'latchkey history diff' \
-      lists them; all that have the attributes come back. An item that was changed since stays as it is, and is listed; with \
-      --theirs it becomes what it was. An item that requires more than an unlocked session now is never replaced. Nothing is \
-      deleted. A collection that was deleted comes back with its items. Its keys need your login password, which \
-      'latchkey unlock' asks for first.
-      Exit status 4: it was done, but something stays behind, or differs.
+      The vault must be unlocked. Name the items by attributes that they had, or by their places, as 'latchkey \
+      history diff' lists them; all items with these attributes come back. An item that was changed since then stays \
+      as it is, and is listed; --theirs restores its former state. An item that now requires more than an unlocked \
+      session is never replaced. Nothing is deleted. A collection that was deleted comes back with its items. Its \
+      keys need your login password, which 'latchkey unlock' asks for first.
+      Exit status 4: the restore was done, but something stays behind, or differs.
 
       Examples:
         latchkey history restore 12 service=mail user=me
@@ -42,7 +42,7 @@ struct HistoryRestoreCommand: ParsableCommand {
   func validate() throws {
     guard number > 0 else { throw ValidationError(translated("Generations are numbered from 1.")) }
     guard [!items.isEmpty, collection != nil, everything].count(where: { $0 }) == 1 else {
-      throw ValidationError(translated("Say what comes back: items, --collection, or --everything."))
+      throw ValidationError(translated("Name what to bring back: items, --collection, or --everything."))
     }
     guard try selection().fits else {
       throw ValidationError(translated("That is too much to name at once. Use --collection or --everything."))

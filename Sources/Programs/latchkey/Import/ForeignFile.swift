@@ -54,7 +54,7 @@ struct ForeignFile: ~Copyable {
       self.bytes = try bytes.prefix(count)
     } catch let error as PosixError {
       throw Failure.file(Self.sentence(about: path, error, limit))
-    } catch { throw Failure.file(translated("\(path) cannot be read: there is no memory for it.")) }
+    } catch { throw Failure.file(translated("\(path) cannot be read: there is not enough memory for it.")) }
   }
 
   private static func sentence(about path: String, _ error: PosixError, _ limit: Int) -> String {

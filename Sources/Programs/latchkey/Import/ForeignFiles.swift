@@ -55,7 +55,7 @@ struct ForeignFiles {
   func nameOthers(_ importer: inout Importer, isKnown: (String) -> Bool) {
     for (path, names) in folders {
       let list = names.filter { !$0.hasSuffix(ending) && !isKnown($0) }.sorted().joined(separator: ", ")
-      if !list.isEmpty { importer.note(translated("What else is in \(path) was not read: \(list).")) }
+      if !list.isEmpty { importer.note(translated("Other files in \(path), which were not read: \(list).")) }
     }
   }
 
@@ -105,13 +105,15 @@ struct ForeignFiles {
           ForeignFile.name(path), translated("all of its items"), translated("the file \(error.explanation)"))
       }
     }
-    if !unwanted.isEmpty { importer.keep(translated("Files that were not read, by --collection: \(unwanted.count).")) }
+    if !unwanted.isEmpty {
+      importer.keep(translated("Files that were not read because of --collection: \(unwanted.count)."))
+    }
     guard collections.isEmpty, unwanted.count < paths.count else { return collections + unwanted }
     throw Failure.file(
       translated(
         """
-        no \(what) could be read, so nothing was imported. Was it the right password?
-        Name a file alone to see why it could not be read.
+        no \(what) could be read, so nothing was imported. Was the password right?
+        To see why a file could not be read, name that file alone.
         """))
   }
 }

@@ -18,7 +18,8 @@ struct ImportCSVCommand: ParsableCommand {
   @OptionGroup var choice: ImportChoice
   @Option(
     help: ArgumentHelp(
-      translated("What a column is called: \(Self.kinds). May be repeated."), valueName: "kind=name"))
+      translated("The name of a column, as KIND=NAME. KIND is one of: \(Self.kinds). May be repeated."),
+      valueName: "kind=name"))
   var column: [String] = []
   @Argument(
     help: ArgumentHelp(translated("The exported file, or '-' for standard input."), valueName: "file"),
@@ -28,7 +29,7 @@ struct ImportCSVCommand: ParsableCommand {
   func validate() throws {
     _ = try columns()
     guard choice.collection.isEmpty else {
-      throw ValidationError(translated("A CSV file has no collections. --into names the one that its items come into."))
+      throw ValidationError(translated("A CSV file has no collections. Name the collection for its items with --into."))
     }
   }
 
@@ -77,7 +78,7 @@ struct ImportCSVCommand: ParsableCommand {
         it begins on line \(line) and has more fields than the first row has names, so a value with a comma or a quote is \
         probably not in quotes
         """)
-    case .cutOff: translated("the file ends in the middle of it")
+    case .cutOff: translated("the file ends in the middle of this row")
     case .openQuote(let line):
       translated(
         """

@@ -15,14 +15,15 @@ struct ImportChoice: ParsableArguments {
   @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var rules: RulesPlace
-  @Flag(help: .translated("Say what would come and what would stay behind, and change nothing.")) var dryRun = false
+  @Flag(help: .translated("Say what would be imported and what would stay behind, and change nothing.")) var dryRun =
+    false
   @Option(
     help: .translated(
       """
-      Which secret and label stay if an item has the same attributes and another secret or label: the vault's (here), \
-      the imported ones (there), or those that were changed last (newer), unless both were changed since an import. \
-      Without this option, an item that was changed later there replaces one that was not changed here since its \
-      import.
+      Which secret and label to keep if an item has the same attributes at both places and another secret or label: \
+      the vault's (here), the imported ones (there), or those that were changed last (newer), unless both were \
+      changed since an import. Without this option, an item that was changed there later replaces the vault's item if \
+      that one was not changed since its import.
       """))
   var prefer: Preference?
   @Option(
@@ -36,7 +37,7 @@ struct ImportChoice: ParsableArguments {
   var into: String?
   @Option(
     help: ArgumentHelp(
-      translated("Only items that were changed on this day or later, as far as the old place tells. In UTC."),
+      translated("Only items that were changed on this day (in UTC) or later, as far as the old place knows."),
       valueName: "yyyy-mm-dd"))
   var since: String?
   @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false

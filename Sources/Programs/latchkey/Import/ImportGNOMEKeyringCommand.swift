@@ -9,10 +9,11 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
     commandName: "gnome-keyring", abstract: translated("Import the keyring files of gnome-keyring."),
     discussion: translated(
       """
-      Reads every .keyring file of ~/.local/share/keyrings (of $XDG_DATA_HOME, if that is set), or the files and folders \
-      that you name. gnome-keyring need not run. The password is asked for once, or is a line of standard input; it is \
-      tried for each file. A keyring with another password stays behind: name that file alone, and give its password. Items \
-      of 'login' and of the default keyring come into your default collection, those of others into one of the same label.
+      Reads every .keyring file of ~/.local/share/keyrings (of $XDG_DATA_HOME, if that is set), or the files and \
+      folders that you name. gnome-keyring need not run. The password is asked for once, or is a line of standard \
+      input; it is tried for each file. A keyring with another password stays behind: name that file alone, and give \
+      its password. Items of the keyring 'login' and of the default keyring go into your default collection. Items of \
+      any other keyring go into a collection with that keyring's label.
       """))
 
   @OptionGroup var choice: ImportChoice

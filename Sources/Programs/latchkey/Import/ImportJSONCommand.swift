@@ -8,9 +8,9 @@ struct ImportJSONCommand: ParsableCommand {
     commandName: "json", abstract: translated("Import what 'latchkey export json' wrote."),
     discussion: translated(
       """
-      Everything that the file has arrives: collections, labels, attributes, content types, times, classes, what items \
-      require, and which collection is the default one. Here the class comes from the file and not by the rules. An item \
-      with a passphrase of its own gets a new one, which you are asked for.
+      Everything that the file has arrives: collections, labels, attributes, content types, times, classes, what \
+      items require, and which collection is the default one. The class comes from the file, not from the rules. An \
+      item with a passphrase of its own gets a new passphrase, which you are asked for.
       """))
 
   @OptionGroup var choice: ImportChoice

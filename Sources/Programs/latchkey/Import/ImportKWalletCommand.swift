@@ -13,13 +13,15 @@ struct ImportKWalletCommand: ParsableCommand {
     commandName: "kwallet", abstract: translated("Import the wallets of KWallet."),
     discussion: translated(
       """
-      Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, if that is set) with the salt beside it, or \
-      the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of standard \
-      input; it is tried for each file. Entries arrive as KDE's programs look for them in a Secret Service: the schema is \
-      org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. A wallet comes \
-      into a collection of its name, as those programs look for it by that. For the default wallet this is your default \
-      collection, which gets that name if it is still called '\(ListedCollection.firstLabel)'.
-      A wallet that is encrypted with GPG is read by KWallet alone: --running asks the KWallet that runs, which asks you.
+      Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, if that is set) with the salt beside it, \
+      or the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of \
+      standard input; it is tried for each file. Entries arrive as KDE's programs look for them in a Secret Service: \
+      the schema is org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. A \
+      wallet goes into a collection with the wallet's name, because those programs look for that name. The default \
+      wallet goes into your default collection, which gets the wallet's name if it is still called \
+      '\(ListedCollection.firstLabel)'.
+      Only KWallet itself reads a wallet that is encrypted with GPG: --running asks the KWallet that runs, which asks \
+      you.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -33,7 +35,7 @@ struct ImportKWalletCommand: ParsableCommand {
 
   func validate() throws {
     guard running ? paths.isEmpty : bus == nil else {
-      throw ValidationError(translated("--running takes no files, and --bus stands beside --running only."))
+      throw ValidationError(translated("--running takes no files, and --bus works only together with --running."))
     }
   }
 
@@ -160,8 +162,8 @@ struct ImportKWalletCommand: ParsableCommand {
     importer.keep(
       translated(
         """
-        \(path) cannot be read. It has the attributes of items that programs stored by the Secret Service, so those came as \
-        entries of KDE's programs.
+        \(path) cannot be read. This file has the attributes of items that programs stored by the Secret Service, so \
+        those items came as entries of KDE's programs.
         """))
   }
 

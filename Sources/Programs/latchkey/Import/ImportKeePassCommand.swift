@@ -28,7 +28,7 @@ struct ImportKeePassCommand: ParsableCommand {
 
   func validate() throws {
     guard choice.collection.isEmpty else {
-      throw ValidationError(translated("A database has no collections. --into names the one that its items come into."))
+      throw ValidationError(translated("A database has no collections. Name the collection for its items with --into."))
     }
   }
 
@@ -67,13 +67,13 @@ struct ImportKeePassCommand: ParsableCommand {
   private static func text(of reason: KeePassExport.Reason) -> String {
     switch reason {
     case .noTarget: translated("it refers to an entry or a field that does not exist")
-    case .endless: translated("it refers to itself, or to an entry over more than 10 others")
+    case .endless: translated("it refers to itself, or to an entry through more than 10 others")
     case .tooLarge: translated("the value that the entry refers to is too large for a vault")
     case .placeholder(let name):
       translated("it has the placeholder \(name), whose value only KeePass knows; write the value there instead")
     case .secretInAttribute:
-      translated("it refers to a secret, and an attribute is no place for one; the item came without this attribute")
-    case .encrypted: translated("it is encrypted by itself")
+      translated("it refers to a secret, which does not belong into an attribute; the item came without this attribute")
+    case .encrypted: translated("its value is encrypted separately")
     case .oneTimePassword:
       translated("its settings of one-time passwords were not understood, and were imported as custom fields")
     }
@@ -135,7 +135,8 @@ struct ImportKeePassCommand: ParsableCommand {
       }
       return (read, left)
     } catch let error as ForeignFileError {
-      throw Failure.file(translated("what keepassxc-cli made of \(file) \(error.explanation). Nothing was imported."))
+      throw Failure.file(
+        translated("the output of keepassxc-cli for \(file) \(error.explanation). Nothing was imported."))
     }
   }
 

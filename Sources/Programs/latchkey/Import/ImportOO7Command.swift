@@ -11,11 +11,12 @@ struct ImportOO7Command: ParsableCommand {
     discussion: translated(
       """
       Reads every .keyring file of ~/.local/share/keyrings/v1 (of $XDG_DATA_HOME, if that is set), or the files and \
-      folders that you name. oo7 need not run. The password is asked for once, or is a line of standard input; it is tried \
-      for each file. Items of 'login' come into your default collection, those of others into one of the same name.
-      With --app it reads the file of a sandboxed application, ~/.var/app/ID/data/keyrings/default.keyring. The password of \
-      that file is the secret that the portal gave the application: your vault must have it, as the item with the attribute \
-      app_id. Import the keyrings of your session first.
+      folders that you name. oo7 need not run. The password is asked for once, or is a line of standard input; it is \
+      tried for each file. Items of the keyring 'login' go into your default collection. Items of any other keyring \
+      go into a collection with that keyring's name.
+      With --app it reads the file of a sandboxed application, ~/.var/app/ID/data/keyrings/default.keyring. The \
+      password of that file is the secret that the portal gave the application. Your vault must have that secret, as \
+      the item with the attribute app_id. Import the keyrings of your session first.
       """))
 
   @OptionGroup var choice: ImportChoice

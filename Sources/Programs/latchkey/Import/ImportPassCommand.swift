@@ -14,8 +14,9 @@ struct ImportPassCommand: ParsableCommand {
       """
       Reads every .gpg file of ~/.password-store (of $PASSWORD_STORE_DIR, if that is set), or of the folder that you \
       name, by gpg: its agent asks for the passphrase of your key. The first line of a file becomes an item with the \
-      attributes xdg:schema=\(PasswordTable.schema), name=FOLDER/FILE and field=password. The lines below it become another \
-      one, with field=notes. Folders that are links are read too. What cannot be read stays behind and is listed.
+      attributes xdg:schema=\(PasswordTable.schema), name=FOLDER/FILE and field=password. The lines below the first \
+      become another item, with field=notes. Folders that are links are read too. A file that cannot be read stays \
+      behind and is listed.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -26,7 +27,7 @@ struct ImportPassCommand: ParsableCommand {
   func validate() throws {
     guard choice.collection.isEmpty else {
       throw ValidationError(
-        translated("A password store has no collections. --into names the one that its items come into."))
+        translated("A password store has no collections. Name the collection for its items with --into."))
     }
   }
 
@@ -64,7 +65,7 @@ struct ImportPassCommand: ParsableCommand {
     }
     if !store.loops.isEmpty {
       let list = store.loops.joined(separator: ", ")
-      importer.note(translated("Links to a folder that they are in, which were not read again: \(list)."))
+      importer.note(translated("Links to a folder that contains the link, which were not read again: \(list)."))
     }
   }
 

@@ -103,8 +103,9 @@ struct ImportReport: Encodable {
       ItemTally.summary(
         items,
         [
-          (added, dry_run ? translated("would come") : translated("imported")), (same, translated("there already")),
-          (newer_there, dry_run ? translated("newer there, would come") : translated("newer there, imported")),
+          (added, dry_run ? translated("would be imported") : translated("imported")),
+          (same, translated("there already")),
+          (newer_there, dry_run ? translated("newer there, would be imported") : translated("newer there, imported")),
           (newer_here, translated("newer here")),
           (replaced, dry_run ? translated("would replace another") : translated("replaced another")),
           (conflicts, translated("in conflict")),
@@ -112,21 +113,22 @@ struct ImportReport: Encodable {
         ])
     ]
     if dry_run {
-      text += section(.new, translated("Would come:"))
+      text += section(.new, translated("Would be restored:"))
       text += section(.same, translated("There already:"))
     }
     text += section(
       .newerThere,
       dry_run
-        ? translated("Newer there; would take the place of what is here:")
-        : translated("Newer there; took the place of what was here:"))
+        ? translated("Newer there; would replace the vault's item:")
+        : translated("Newer there; replaced the vault's item:"))
     text += section(
-      .newerHere, translated("Newer here; what is here stays (--prefer there takes the other secret):"))
+      .newerHere, translated("Newer here; the vault's item stays (--prefer there takes the other secret):"))
     text += section(
       .replaced,
-      dry_run ? translated("Would take the place of another secret:") : translated("Took the place of another secret:"))
-    text += section(.conflict, translated("In conflict; what is here stays (--prefer there takes the other secret):"))
-    text += section(.conflict, of: .settled, translated("In conflict; what is here stays, whatever --prefer says:"))
+      dry_run ? translated("Would replace another secret:") : translated("Replaced another secret:"))
+    text += section(
+      .conflict, translated("In conflict; the vault's item stays (--prefer there takes the other secret):"))
+    text += section(.conflict, of: .settled, translated("In conflict; the vault's item stays, whatever --prefer says:"))
     text += section(
       .conflict, of: .notCompared,
       translated("Not compared, because each reading requires a confirmation. These items of the vault stay:"))
@@ -135,7 +137,7 @@ struct ImportReport: Encodable {
     if dry_run {
       text.append(translated("Nothing was changed."))
     } else if !files.isEmpty, !isWhole || still_needed {
-      text.append(translated("Keep the files: not all that they have is in your vault."))
+      text.append(translated("Keep the files: your vault does not have everything that is in them."))
     } else if !files.isEmpty {
       text.append(translated("The files stay where they are. When your programs find everything here, delete them:"))
       text += files.map { TerminalText.printable("  rm \(Self.isFolder($0) ? "-r " : "")-- \(Self.quoted($0))") }

@@ -8,14 +8,14 @@ import LatchkeySystemd
 /// `latchkey import service`
 struct ImportServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "service", abstract: translated("Import from a program that keeps secrets and runs now."),
+    commandName: "service", abstract: translated("Import from another program that keeps secrets and is running."),
     discussion: translated(
       """
       Reads by the Secret Service interface whatever that program lets any client read: gnome-keyring, oo7, KWallet, \
-      KeePassXC. While Latchkey owns the name org.freedesktop.secrets on your session bus, name the other program with \
-      --owner, by any bus name that it has, or its own bus with --bus. A locked collection is unlocked first: that program \
-      asks you as it always does. What it does not unlock stays behind. So do entries that KDE's programs have in KWallet, for \
-      which there is 'latchkey import kwallet --running'.
+      KeePassXC. While Latchkey owns the name org.freedesktop.secrets on your session bus, name the other program \
+      with --owner, by any bus name that it has, or its own bus with --bus. A locked collection is unlocked first: \
+      that program asks you as it always does. A collection that it does not unlock stays behind. Entries that KDE's \
+      programs have in KWallet stay behind too: 'latchkey import kwallet --running' imports those.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -38,8 +38,8 @@ struct ImportServiceCommand: ParsableCommand {
         importer.note(
           translated(
             """
-            KeePassXC reveals no protected fields of your own and no attached files here. If entries have any, \
-            'latchkey import keepass' brings them.
+            KeePassXC does not reveal protected fields of your own and attached files here. 'latchkey import keepass' \
+            imports those too.
             """))
       }
       importer.note(translated("The other program still has its items. Nothing was changed there."))

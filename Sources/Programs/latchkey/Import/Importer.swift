@@ -43,7 +43,7 @@ struct Importer {
     }
     count = wanted.reduce(0) { $0 + $1.1.count }
     let skipped = collections.reduce(0) { $0 + $1.items.count } - count
-    if skipped > 0 { keep(translated("Items that were not looked at, by --collection or --since: \(skipped).")) }
+    if skipped > 0 { keep(translated("Items that were not looked at because of --collection or --since: \(skipped).")) }
     Interruption.hold()
     defer {
       progress.end()
@@ -163,8 +163,8 @@ struct Importer {
       return note(
         translated(
           """
-          KDE Frameworks 6.29 and later look in your default collection, '\(standard.title)', and not in '\(wallet.label)': \
-          '--into \(standard.title)' imports for them.
+          KDE Frameworks 6.29 and later look in your default collection, '\(standard.title)', and not in \
+          '\(wallet.label)'. To import for them, add '--into \(standard.title)'.
           """))
     }
     self.wallet = (wallet.name, Home(title: wallet.label, path: standard.path))
@@ -294,8 +294,8 @@ struct Importer {
       let reason =
         translated(
           """
-          \(others.count) there and \(present.count) here have the same attributes and other secrets, so none was \
-          replaced; --into another collection brings them beside each other
+          \(others.count) there and \(present.count) here have the same attributes and different secrets, so none was \
+          replaced; to keep all of them, import into another collection with --into
           """)
       for item in others { add(.conflict, item, home, mine.item.accessibility, reason: reason, conflict: .settled) }
       return
@@ -347,7 +347,7 @@ struct Importer {
     }
     guard let prompt = stored.prompt else { return stored.item }
     guard choice.isAsking, let made = try vault.perform(prompt) else {
-      throw BusError.failed(translated("it has a passphrase of its own, and none was chosen for it here"))
+      throw BusError.failed(translated("it has a passphrase of its own there, and nobody chose one for it here"))
     }
     return made
   }
@@ -384,7 +384,7 @@ struct Importer {
     guard present.item.label != nil, decision.outcome.takesTheirs else {
       return add(.same, item, home, present.item.accessibility)
     }
-    try replace(present, with: item, secret: nil, home, decision.outcome, reason: translated("the label alone"))
+    try replace(present, with: item, secret: nil, home, decision.outcome, reason: translated("only the label differs"))
   }
 
   /// Decides between two secrets.

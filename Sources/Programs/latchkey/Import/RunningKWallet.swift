@@ -28,7 +28,8 @@ struct RunningKWallet {
         case .noBus:
           throw Failure.noService(translated("there is no bus at that address. Is it right, and does the bus run?"))
         case .stranger:
-          throw Failure.noService(translated("the KWallet on that bus is not yours, so it was asked nothing."))
+          throw Failure.noService(
+            translated("the KWallet on that bus belongs to another user, so nothing was sent to it."))
         case .otherService, .broken: throw Failure(error)
         }
       }

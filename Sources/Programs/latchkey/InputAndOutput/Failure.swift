@@ -60,8 +60,8 @@ enum Failure: Error {
     case .otherVersion:
       translated(
         """
-        the vault's service is of another version of Latchkey than this command, as it was started before an upgrade.
-        Change to the installed one with 'systemctl --user restart latchkeyd && latchkey unlock'.
+        the latchkeyd that runs is of another version than this command, because it was started before an upgrade.
+        Restart it with 'systemctl --user restart latchkeyd && latchkey unlock'.
         """)
     case .noTerminal:
       translated(
@@ -73,7 +73,8 @@ enum Failure: Error {
         translated("the password was not accepted (\($0)). Try again with your login password.")
       } ?? translated("the password was not accepted. Try again with your login password."))
         + (createsVault
-          ? "\n" + translated("An account that has no password, as with ssh keys only, cannot have a vault.") : "")
+          ? "\n" + translated("An account without a password, for example with ssh keys only, cannot have a vault.")
+          : "")
     case .unavailable(let text):
       translated(
         """
@@ -100,7 +101,9 @@ enum Failure: Error {
         """)
     case .rules(let problems):
       translated("the class rules have errors:") + "\n" + problems.map { "  \($0)\n" }.joined()
-        + translated("Correct the file. Until then the vault uses the rules that it read before, or none of that file.")
+        + translated(
+          "Correct the file. Until then the vault uses the rules that it read from the file before, or no rule of that file."
+        )
     }
   }
 

@@ -32,13 +32,13 @@ struct AddCommand: ParsableCommand {
   var className: String?
   @Option(
     help: ArgumentHelp(
-      translated("What each reading of it requires."),
+      translated("What each reading of the item requires."),
       discussion: AccessControl.help, valueName: "what"))
   var require: String?
   @Option(
     help: ArgumentHelp(
       translated(
-        "Where it is stored: a collection's label, or the first part of where its items are. By default 'login'."),
+        "The collection for the item: its label, or the first part of its items' places. By default 'login'."),
       valueName: "name"))
   var collection: String?
   @Option(
@@ -49,7 +49,7 @@ struct AddCommand: ParsableCommand {
   var contentType: String?
   @Flag(help: .translated("Replace the item that has just these attributes, if there is one.")) var replace = false
   @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
-  @Argument(help: ArgumentHelp(translated("The attributes by which it is found."), valueName: "name=value"))
+  @Argument(help: ArgumentHelp(translated("The attributes by which programs find the item."), valueName: "name=value"))
   var attributes: [String]
 
   func validate() throws {
@@ -97,7 +97,8 @@ struct AddCommand: ParsableCommand {
       if let prompt {
         guard !prompts.isForbidden else {
           throw Failure.declined(
-            translated("it needs a passphrase, which only a prompt can ask for. Run the command without --no-prompt."))
+            translated(
+              "the item needs a passphrase, which only a prompt can ask for. Run the command without --no-prompt."))
         }
         guard let made = try connection.perform(prompt) else {
           throw Failure.declined(translated("no passphrase was chosen. Nothing was stored."))
@@ -111,12 +112,12 @@ struct AddCommand: ParsableCommand {
       var words: String
       switch (replaced, wasCut) {
       case (true, true):
-        words = translated("Replaced the secret of \(place) in \(home.title), without the line end behind it.")
+        words = translated("Replaced the secret of \(place) in \(home.title), without the line end of the input.")
       case (true, false): words = translated("Replaced the secret of \(place) in \(home.title).")
-      case (false, true): words = translated("Added \(place) in \(home.title), without the line end behind it.")
+      case (false, true): words = translated("Added \(place) in \(home.title), without the line end of the input.")
       case (false, false): words = translated("Added \(place) in \(home.title).")
       }
-      if secret.count == 0 { words += " " + translated("The secret is empty: the input was.") }
+      if secret.count == 0 { words += " " + translated("The secret is empty, because the input was empty.") }
       print(TerminalText.printable(words))
     }
   }

@@ -23,13 +23,13 @@ struct CollectionCommand: ParsableCommand {
       """),
     subcommands: [List.self, Create.self, Rename.self, Delete.self], defaultSubcommand: List.self)
 
-  static let nameHelp = ArgumentHelp.translated("The collection: its label, or the first part of where its items are.")
+  static let nameHelp = ArgumentHelp.translated("The collection: its label, or the first part of its items' places.")
   static let labelHelp = ArgumentHelp(translated("The label that people see."), valueName: "label")
 
   /// `latchkey collection list`
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: translated("List the collections: the first part of where their items are, label, and number of items.")
+      abstract: translated("List the collections: the first part of their items' places, label, and number of items.")
     )
 
     @OptionGroup var place: DaemonPlace
@@ -80,7 +80,8 @@ struct CollectionCommand: ParsableCommand {
         var path: String? = made.collection
         if let prompt = made.prompt {
           guard !prompts.isForbidden else {
-            throw Failure.declined(translated("it needs your answer to a prompt. Run the command without --no-prompt."))
+            throw Failure.declined(
+              translated("this command needs your answer to a prompt. Run it without --no-prompt."))
           }
           path = try connection.perform(prompt)
         }
@@ -127,9 +128,10 @@ struct CollectionCommand: ParsableCommand {
       abstract: translated("Delete a collection with all its items."),
       discussion: translated(
         """
-        'latchkey history restore' brings it back from a generation of the vault, unless it had a passphrase of its own.
-        If you forgot that passphrase, --forgotten-passphrase deletes the collection all the same. It asks for your login \
-        password instead. The vault must be unlocked.
+        'latchkey history restore' brings the collection back from a generation of the vault, unless it had a \
+        passphrase of its own.
+        If you forgot that passphrase, --forgotten-passphrase deletes the collection all the same. This option asks \
+        for your login password instead. The vault must be unlocked.
         """))
 
     @OptionGroup var place: DaemonPlace
@@ -198,7 +200,7 @@ struct CollectionCommand: ParsableCommand {
       print(translated("If you want that, type the label of the collection: "), terminator: "")
       fflush(nil)
       guard readLine() == collection.title else {
-        throw Failure.declined(translated("that is not its label, so nothing was done."))
+        throw Failure.declined(translated("that is not the collection's label, so nothing was done."))
       }
     }
   }

@@ -31,7 +31,7 @@ struct EditCommand: ParsableCommand {
   @Option(help: ArgumentHelp(translated("Another label."), valueName: "text")) var label: String?
   @Option(
     help: ArgumentHelp(
-      translated("An attribute that is added, or gets another value. May be repeated."), valueName: "name=value"))
+      translated("An attribute to add, or to give another value. May be repeated."), valueName: "name=value"))
   var set: [String] = []
   @Option(help: ArgumentHelp(translated("An attribute to remove. May be repeated."), valueName: "name")) var unset:
     [String] = []
@@ -41,13 +41,13 @@ struct EditCommand: ParsableCommand {
   var className: String?
   @Option(
     help: ArgumentHelp(
-      translated("What each reading of it requires from now on; none for nothing."),
+      translated("What each reading of the item requires from now on; 'none' for nothing."),
       discussion: AccessControl.help, valueName: "what"))
   var require: String?
   @Flag(help: .translated("Choose another passphrase, for an item that requires application-password."))
   var newPassphrase =
     false
-  @Flag(help: .translated("Another secret, from standard input or asked for.")) var secret = false
+  @Flag(help: .translated("Store another secret, read from standard input or asked for.")) var secret = false
   @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
   @Argument(help: ItemSelector.help) var item: [String]
 
@@ -111,7 +111,7 @@ struct EditCommand: ParsableCommand {
       let list = changed.map(Self.title).joined(separator: ", ")
       print(
         wasCut
-          ? translated("Changed \(item.place): \(list) (without the line end behind it).")
+          ? translated("Changed \(item.place): \(list) (without the line end of the input).")
           : translated("Changed \(item.place): \(list)."))
     }
   }
@@ -196,11 +196,12 @@ struct EditCommand: ParsableCommand {
     }
     if prompt != VaultConnection.none {
       guard !prompts.isForbidden else {
-        throw Failure.declined(translated("it needs your answer to a prompt. Run the command without --no-prompt."))
+        throw Failure.declined(translated("this command needs your answer to a prompt. Run it without --no-prompt."))
       }
       guard try connection.perform(prompt) != nil else {
         throw Failure.declined(
-          translated("\(PromptOutcome.words(connection.lastOutcome)). What you wanted changed stays as it was."))
+          translated(
+            "\(PromptOutcome.words(connection.lastOutcome)). The item's class and requirements were not changed."))
       }
     }
     return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["requirements"])

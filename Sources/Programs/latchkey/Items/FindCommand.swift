@@ -10,9 +10,9 @@ struct FindCommand: ParsableCommand {
     abstract: translated("List items: label, attributes, class, and whether they can be read. Never a secret."),
     discussion: translated(
       """
-      Without arguments it lists everything. A word without '=' is looked for in the labels, in capital or small letters, \
-      or is where an item is (as login/5). Locked items are listed too. Before the first login, it lists only what is known \
-      without your password. It never asks for anything. The exit status is 2 if no item matches.
+      Without arguments it lists everything. A word without '=' is searched for in the labels, in capital or small \
+      letters, or is the place of an item (as login/5). Locked items are listed too. Before the first login, it lists \
+      only what is known without your password. It never asks for anything. The exit status is 2 if no item matches.
 
       Examples:
         latchkey find

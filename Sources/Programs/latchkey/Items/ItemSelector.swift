@@ -9,7 +9,7 @@ enum ItemSelector {
   case paths([String])
 
   static let help = ArgumentHelp(
-    translated("The item: attributes that it has, or where it is, as 'latchkey find' tells it."),
+    translated("The item: its attributes, or its place, as 'latchkey find' shows them."),
     valueName: "name=value|path")
 
   /// Reads the words of the command line.
@@ -20,7 +20,7 @@ enum ItemSelector {
       self = .attributes(try ItemAttributes(words).values)
     } else if words.contains(where: { $0.contains("=") }) {
       throw ValidationError(
-        translated("Say either attributes (name=value) or where the item is (as login/5), not both."))
+        translated("Give either attributes (name=value) or the item's place (as login/5), not both."))
     } else {
       self = .paths(try words.map(Self.path))
     }
@@ -37,8 +37,8 @@ enum ItemSelector {
       throw ValidationError(
         translated(
           """
-          An item is named by attributes (name=value), or by where it is (as login/5). 'latchkey find' with a word of its \
-          label tells both.
+          Name an item by its attributes (name=value), or by its place (as login/5). 'latchkey find' with a word of \
+          its label shows both.
           """))
     }
     return ListedCollection.folder + rest
@@ -90,7 +90,7 @@ enum ItemSelector {
     let found = try items(from: connection)
     guard let first = found.first else { throw Self.nothing }
     guard found.count == 1 else {
-      throw Self.several(found.map(\.title), advice: translated("Name one by where it is, or by more attributes."))
+      throw Self.several(found.map(\.title), advice: translated("Name one item by its place, or by more attributes."))
     }
     return first
   }

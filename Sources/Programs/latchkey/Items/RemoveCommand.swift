@@ -10,12 +10,13 @@ struct RemoveCommand: ParsableCommand {
     commandName: "rm", abstract: translated("Delete items."),
     discussion: translated(
       """
-      If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. Several \
-      items can be named by their places.
-      The generations of the vault keep a deleted item for 31 days or as the settings say, so 'latchkey history restore' can \
-      bring it back. An item that was stored less than an hour before may be in none. With --everywhere it goes from them at \
-      once, and nothing brings it back. That works too for items that were deleted before. Exit status 4: a generation \
-      cannot be read, and may still have the item.
+      If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. \
+      Several items can be named by their places.
+      The generations of the vault keep a deleted item for 31 days or as the settings say, so 'latchkey history \
+      restore' can bring it back. An item that was stored less than an hour before its deletion may be in no \
+      generation. With --everywhere the item is removed from all generations too, and nothing brings it back. This \
+      also works for items that were deleted before. Exit status 4: a generation cannot be read, and may still have \
+      the item.
 
       Examples:
         latchkey rm service=mail user=me
@@ -28,7 +29,7 @@ struct RemoveCommand: ParsableCommand {
   @OptionGroup var prompts: PromptChoice
   @Flag(help: .translated("Delete every item that has these attributes.")) var all = false
   @Flag(
-    help: .translated("Remove the items from all generations of the vault too, also items that only generations have."))
+    help: .translated("Remove the items from all generations of the vault too, even items that only generations have."))
   var everywhere = false
   @Flag(name: [.long, .customShort("n")], help: .translated("Say what would be deleted, and delete nothing."))
   var dryRun = false
@@ -62,7 +63,7 @@ struct RemoveCommand: ParsableCommand {
       if case .attributes = selector, found.count + pastTitles.count > 1 && !all {
         throw ItemSelector.several(
           found.map(\.title) + pastTitles,
-          advice: translated("Nothing was deleted. Name one by where it is, or use --all."))
+          advice: translated("Nothing was deleted. Name one item by its place, or use --all."))
       }
       // The item is described before it is deleted, because its class is unknown afterwards.
       let told = json ? try ListedItem.described(found, from: connection) : found
@@ -92,7 +93,7 @@ struct RemoveCommand: ParsableCommand {
       let count = forgotten.changed
       print(
         count == 0
-          ? translated("No generation that can be read had them.")
+          ? translated("No generation that can be read had these items.")
           : translated(count, one: "Removed from \(count) generation.", other: "Removed from \(count) generations."))
     }
     guard !forgotten.unreadable.isEmpty else { return }

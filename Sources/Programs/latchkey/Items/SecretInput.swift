@@ -14,12 +14,13 @@ struct SecretInput: ParsableArguments {
 
   static let explanation = translated(
     """
-    The secret is standard input, byte by byte, or, on a terminal, asked for twice. It is never an argument. One line of \
-    text, as 'echo' writes it, is stored without its line end; --newline keep stores that too. Anything else (more lines, \
-    binary data) is stored exactly as it came, unless --newline strip takes one line end from it.
+    The secret is read from standard input, byte by byte; on a terminal it is asked for twice. It is never an \
+    argument. One line of text, as 'echo' writes it, is stored without its line end, unless you give --newline keep. \
+    Anything else (more lines, binary data) is stored exactly as it came, unless --newline strip removes one line end \
+    from it.
     """)
 
-  @Option(help: .translated("The line end behind the secret: auto (as above), keep, or strip."))
+  @Option(help: .translated("What happens to the line end after the secret: auto (as above), keep, or strip."))
   var newline = Newline.auto
 
   /// The size of the largest secret that a vault takes, in bytes.
@@ -55,6 +56,6 @@ struct SecretInput: ParsableArguments {
   private static func input() throws -> SecureBytes {
     try StandardInput.read(
       limit: limit,
-      orThrow: .declined(translated("it is too large for the vault: a secret has up to \(limit >> 20) MiB.")))
+      orThrow: .declined(translated("the secret is too large for the vault: a secret has up to \(limit >> 20) MiB.")))
   }
 }

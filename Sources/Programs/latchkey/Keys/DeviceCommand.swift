@@ -13,8 +13,8 @@ struct DeviceCommand: ParsableCommand {
     commandName: "device", abstract: translated("Show, move or erase the key that binds secrets to this machine."),
     discussion: translated(
       """
-      The machine's device key service keeps it, in the TPM or in a file that only root reads. It serves every user's \
-      vault; none of these commands needs a running one.
+      The machine's device key service keeps this key, in the TPM or in a file that only root reads. The service \
+      serves every user's vault. None of these commands needs a running vault.
       """),
     subcommands: [DeviceShowCommand.self, DeviceMoveCommand.self, DeviceEraseCommand.self, DeviceForgetCommand.self],
     defaultSubcommand: DeviceShowCommand.self)
@@ -50,11 +50,13 @@ struct DevicePlace: ParsableArguments {
 
   func telling<Result>(_ body: () throws(DeviceKeyError) -> Result) throws -> Result {
     try Failure.telling {
-      guard (try? Sodium.initialize()) != nil else { throw Failure.deviceService(translated("there is no randomness")) }
+      guard (try? Sodium.initialize()) != nil else {
+        throw Failure.deviceService(translated("the system returned no random bytes"))
+      }
       do throws(DeviceKeyError) { return try body() } catch {
         switch error {
         case .unavailable(let reason): throw Failure.deviceService(reason.told)
-        case .otherDevice: throw Failure.deviceService(translated("it does not know that"))
+        case .otherDevice: throw Failure.deviceService(translated("it does not know this key"))
         }
       }
     }
@@ -71,7 +73,7 @@ struct DeviceShowCommand: ParsableCommand {
 
   func run() throws {
     let found = try place.telling { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: place.socket) }
-    guard let found else { Failure.deviceService(translated("nobody listens at \(place.socket)")).end() }
+    guard let found else { Failure.deviceService(translated("no service listens at \(place.socket)")).end() }
     print(found.backend.rawValue)
   }
 }
@@ -86,7 +88,7 @@ struct DeviceMoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "move", abstract: translated("Move the device key (root only)."),
     discussion: translated(
-      "It stays the same key, so nothing in the vaults changes. Move it to the host before you clear or replace the TPM."
+      "The key stays the same, so nothing in the vaults changes. Move it to the host before you clear or replace the TPM."
     )
   )
 
@@ -108,11 +110,13 @@ struct DeviceEraseCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(translated("Destroy the items of another user, given by number (root only)."), valueName: "uid"))
   var user: UInt32?
-  @Flag(help: .translated("Confirm it. Nothing is done without this option."))
+  @Flag(help: .translated("Confirm that you want this. Nothing is done without this option."))
   var yes = false
 
   func validate() throws {
-    guard yes else { throw ValidationError(translated("Nothing was erased. Give --yes to confirm it.")) }
+    guard yes else {
+      throw ValidationError(translated("Nothing was erased. To erase the items, run the command again with --yes."))
+    }
   }
 
   func run() throws {
@@ -141,11 +145,13 @@ struct DeviceForgetCommand: ParsableCommand {
   @OptionGroup var place: DevicePlace
   @Argument(help: ArgumentHelp(translated("The user's number."), valueName: "uid"))
   var user: UInt32
-  @Flag(help: .translated("Confirm it. Nothing is done without this option."))
+  @Flag(help: .translated("Confirm that you want this. Nothing is done without this option."))
   var yes = false
 
   func validate() throws {
-    guard yes else { throw ValidationError(translated("Nothing was erased. Give --yes to confirm it.")) }
+    guard yes else {
+      throw ValidationError(translated("Nothing was erased. To erase the items, run the command again with --yes."))
+    }
   }
 
   func run() throws { try place.run(.forget(user), of: user) }

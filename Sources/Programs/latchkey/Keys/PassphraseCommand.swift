@@ -10,7 +10,8 @@ import LatchkeySodium
 /// `latchkey passphrase`
 struct PassphraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "passphrase", abstract: translated("Give a collection a passphrase of its own, or remove it."),
+    commandName: "passphrase",
+    abstract: translated("Give a collection a passphrase of its own, or remove that passphrase."),
     discussion: translated(
       """
       A collection with a passphrase of its own requires it on top of your login, once in each session and after each \
@@ -43,7 +44,8 @@ struct PassphraseCommand: ParsableCommand {
       guard let status = try? place.status() else { return }
       for name in status.damagedFiles where name.hasPrefix("vault.db.damaged-") {
         let text = translated(
-          "\(status.vaultPath)/\(name) still opens with your login alone. Check your items, then delete it.")
+          "The former file \(status.vaultPath)/\(name) still opens with your login alone. Check your items, then delete that file."
+        )
         StandardStream.error.show(TerminalText.printable(text) + "\n")
       }
     }
@@ -86,7 +88,7 @@ struct PassphraseAsking: ParsableArguments {
   @Flag(help: .translated("Take the passphrase from a line of standard input instead of the terminal."))
   var stdin = false
 
-  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Use this folder of PAM services instead of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
   /// Asks for the passphrase, and gives the daemon the key that comes from it.
@@ -160,7 +162,9 @@ final class RepeatedConversation: Conversation {
         }
         if !isDone && !terminal.wasCancelled {
           terminal.answer(
-            .error(first.count > 0 ? translated("They differ. Try again.") : translated("It must not be empty.")),
+            .error(
+              first.count > 0
+                ? translated("The two answers differ. Try again.") : translated("The answer must not be empty.")),
             { _ in })
         }
       }
@@ -199,8 +203,8 @@ final class TranslatedConversation: Conversation {
 
   private static func told(_ text: String) -> String {
     switch text {
-    case "Your login password was changed without Latchkey. Enter the former one once.":
-      translated("Your login password was changed without Latchkey. Enter the former one once.")
+    case "Your login password was changed without Latchkey. Enter the former password once.":
+      translated("Your login password was changed without Latchkey. Enter the former password once.")
     case "Former login password, or recovery code: ": translated("Former login password, or recovery code: ")
     default: text
     }

@@ -83,11 +83,12 @@ struct ProtectorCommand: ParsableCommand {
         try FingerProtectorChange(place: place, asking: asking).add(isConfirmed: yes, withoutTPM: withoutTPM)
       case .password:
         Failure.declined(
-          translated("no command adds a password: 'passwd' changes the one of your login, and the vault follows.")
+          translated("no command adds a password: 'passwd' changes your login password, and the vault follows.")
         ).end()
       case .device:
         Failure.declined(
-          translated("no command adds it: the device key alone unlocks the vault of a login that has no password.")
+          translated(
+            "no command adds the device key: it unlocks the vault by itself only if your login has no password.")
         ).end()
       }
     }
@@ -123,10 +124,15 @@ struct ProtectorCommand: ParsableCommand {
       case .password:
         Failure.declined(
           translated(
-            "no command removes a password: a former one ends at a login or screen unlock with the present one.")
+            "no command removes a password: a former password is removed at a login or screen unlock with the present one."
+          )
         ).end()
       case .device:
-        Failure.declined(translated("no command removes it: it ends when your login gets a password ('passwd').")).end()
+        Failure.declined(
+          translated(
+            "no command removes the device key: it stops unlocking the vault when your login gets a password ('passwd')."
+          )
+        ).end()
       }
     }
   }

@@ -36,7 +36,8 @@ struct RecoveryCodeChange {
       guard status.passwordless else { return }
       let end =
         translated(
-          "It ends when your login gets a password, because others could have created it. Create another one then.\n")
+          "This code ends when your login gets a password, because others could have created it. Create another one then.\n"
+        )
       try output.writeAll(Array(end.utf8).span.bytes)
     }
   }
@@ -63,7 +64,8 @@ struct RecoveryCodeChange {
       print(translated("The vault has no recovery code any more."))
       print(
         translated(
-          "Older copies of the keybag still accept it. 'latchkey rotate' gives the vault keys that they do not have."))
+          "Older copies of the keybag still accept the code. 'latchkey rotate' gives the vault new keys, which those copies do not have."
+        ))
     }
   }
 }

@@ -11,7 +11,7 @@ import LatchkeySystemd
 struct RecoveryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "recovery",
-    abstract: translated("Manage the code on paper that unlocks the vault when the password is gone."),
+    abstract: translated("Manage the recovery code: a code on paper that unlocks the vault if the password is lost."),
     discussion: translated(
       """
       Whoever has the code and the vault's files can read the secrets. 'latchkey unlock --recovery' unlocks the vault with \
@@ -22,7 +22,7 @@ struct RecoveryCommand: ParsableCommand {
   /// `latchkey recovery create`
   struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: translated("Create a code and show it, this once. An earlier code is no longer valid then."))
+      abstract: translated("Create a code and show it once. An earlier code is no longer valid then."))
 
     @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
@@ -106,7 +106,8 @@ extension UnlockCommand {
     let given = try asking.passwords(terminal)
     guard given.count == 1 else {
       throw Failure.declined(
-        translated("PAM asked for more than a password, so it is not known which answer that is. Nothing was changed."))
+        translated(
+          "PAM asked for more than a password, so it is not known which answer was the password. Nothing was changed."))
     }
     let answer = try program.run(.recover, token: code, password: given[0].bytes, given: given[0].given)
     guard answer == .done else { throw answer.failure(wrong: otherCode) }

@@ -14,16 +14,16 @@ struct RootKeyAsking: ParsableArguments {
   @Flag(help: .translated("Take what is asked for from lines of standard input instead of the terminal."))
   var stdin = false
 
-  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Use this folder of PAM services instead of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
-  @Option(help: ArgumentHelp(translated("The program in the place of latchkey-derive."), visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Use this program instead of latchkey-derive."), visibility: .hidden))
   var deriveProgram: String?
 
   @Option(help: ArgumentHelp(translated("Where the device key service listens."), visibility: .hidden))
   var deviceSocket: String?
 
-  @Option(help: ArgumentHelp(translated("The program in the place of latchkey-security-key."), visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Use this program instead of latchkey-security-key."), visibility: .hidden))
   var securityKeyProgram: String?
 
   /// Prepares the process before anything secret is asked for.
@@ -79,7 +79,7 @@ struct RootKeyAsking: ParsableArguments {
   func confirm(_ isConfirmed: Bool) throws {
     guard !isConfirmed else { return }
     guard !stdin, isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined(translated("nothing was changed. Give --yes to confirm it."))
+      throw Failure.declined(translated("nothing was changed. To make the change, run the command again with --yes."))
     }
     try Confirmation.ask()
   }
@@ -221,7 +221,7 @@ extension HelperResult? {
     case .refused: .declined(translated("the vault does not allow that now. See 'latchkey status'."))
     case .damaged: .declined(translated("the vault's files cannot be used. See 'latchkey status'."))
     case .noMemory:
-      .declined(translated("there is not enough memory to check the password. Close something, and try again."))
+      .declined(translated("there is not enough memory to check the password. Close some programs, and try again."))
     case .noDeviceKey:
       .deviceService(translated("it is not running, or it does not answer"))
     case .overtaken:
@@ -231,10 +231,14 @@ extension HelperResult? {
       .declined(
         translated(
           """
-          items still need too many former key epochs. Unlock the locked collections, and the vault on the devices whose items \
-          'latchkey status' counts, or delete those items.
+          items still need too many former key epochs. Unlock the locked collections. If 'latchkey status' counts \
+          items of other devices, unlock the vault there too. Or delete those items.
           """))
-    default: .declined(translated("latchkey-derive failed. Nothing was changed, or it goes on at the next unlock."))
+    default:
+      .declined(
+        translated(
+          "latchkey-derive failed. Either nothing was changed, or the change was begun and will be finished at the next unlock."
+        ))
     }
   }
 }

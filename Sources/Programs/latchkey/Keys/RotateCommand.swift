@@ -12,10 +12,10 @@ struct RotateCommand: ParsableCommand {
     commandName: "rotate", abstract: translated("Give the vault new keys."),
     discussion: translated(
       """
-      Use it when somebody may know your password, or has a copy of your files: with a new password alone, old copies of \
-      the keybag still decrypt what is stored later. It asks for your login password. If it is interrupted, it continues \
-      at the next unlock, and nothing is lost. The recovery code stays valid, and so does the protector of logins \
-      without a password.
+      Use it when somebody may know your password, or has a copy of your files: with a new password alone, old copies \
+      of the keybag still decrypt what is stored later. It asks for your login password. If the command is \
+      interrupted, the change continues at the next unlock, and nothing is lost. The recovery code stays valid, and \
+      so does the protector of logins without a password.
       """))
 
   @OptionGroup var place: DaemonPlace
@@ -55,15 +55,15 @@ struct RotateCommand: ParsableCommand {
       case .begun:
         throw Failure.declined(
           translated(
-            "the new keys are created, but the vault could not take them now. It takes them at the next unlock; nothing is lost."
+            "the new keys were created, but the vault could not start to use them. It will do so at the next unlock; nothing is lost."
           )
         )
       case .refused:
         throw Failure.declined(
           translated(
             """
-            that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that \
-            password, or log in again. Then run this again.
+            that password is new, and no login has used it yet. Lock the screen and unlock it with that password, or \
+            log in again. Then run this again.
             """))
       case let other:
         throw other.failure(
@@ -132,14 +132,14 @@ struct RotateCommand: ParsableCommand {
     func items(_ count: UInt64) -> String { translated(count, one: "1 item", other: "\(count) items") }
     var lines: [String] = []
     if rotation.left > 0 {
-      lines.append(translated("\(items(rotation.left)) to follow, as soon as the vault is unlocked."))
+      lines.append(translated("\(items(rotation.left)) will follow as soon as the vault is unlocked."))
     }
     if rotation.closed > 0 {
-      lines.append(translated("\(items(rotation.closed)) in locked collections: to follow when you unlock those."))
+      lines.append(translated("\(items(rotation.closed)) in locked collections will follow when you unlock those."))
     }
     if rotation.otherDevice > 0 {
       lines.append(
-        translated("\(items(rotation.otherDevice)) of other devices: to follow when the vault is unlocked there."))
+        translated("\(items(rotation.otherDevice)) of other devices will follow when the vault is unlocked there."))
     }
     if rotation.quarantined > 0 {
       lines.append(
@@ -149,7 +149,8 @@ struct RotateCommand: ParsableCommand {
     if rotation.needsFormerKeys {
       lines.append(
         rotation.left + rotation.closed + rotation.otherDevice > 0
-          ? translated("The former keys are kept for them.") : translated("The change goes on at the next unlock."))
+          ? translated("The vault keeps the former keys for these items.")
+          : translated("The change continues at the next unlock."))
     }
     return lines
   }

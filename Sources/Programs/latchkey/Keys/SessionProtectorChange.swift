@@ -27,7 +27,8 @@ struct SessionProtectorChange {
         throw Failure.declined(
           translated(
             """
-            this needs the machine's device key service, and your vault's device key is not with it. See 'latchkey status'.
+            this needs the machine's device key service, and that service does not have your vault's device key. See \
+            'latchkey status'.
             """))
       }
       StandardStream.output.show(Self.promise + "\n")
@@ -37,7 +38,8 @@ struct SessionProtectorChange {
       if access("/etc/latchkey/services", F_OK) != 0 {
         print(
           translated(
-            "No service is named yet: your administrator writes names into /etc/latchkey/services, one a line."))
+            "No service is listed yet: your administrator writes names of PAM services into /etc/latchkey/services, one a line."
+          ))
       }
     }
   }
@@ -51,7 +53,8 @@ struct SessionProtectorChange {
       print(
         translated(
           """
-          An older copy of the keybag still opens at such a login, and after 'latchkey rotate' only what was in a copy of the
+          An older copy of the keybag still opens at such a login. After 'latchkey rotate' it opens only a copy of \
+          the
           database of the same time. To end that for all copies, take the service out of /etc/latchkey/services.
           ('latchkey device forget', by root, ends it too, but loses every secret that is bound to this device.)
           """))

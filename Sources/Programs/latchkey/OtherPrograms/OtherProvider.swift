@@ -42,7 +42,7 @@ struct OtherProvider: ParsableArguments {
         )
       case .stranger:
         throw Failure.noService(
-          translated("the program that has the name \(owner) is not yours, so it was asked nothing."))
+          translated("the program that has the name \(owner) belongs to another user, so nothing was sent to it."))
       case .otherService: throw keepsNone
       case .broken(let error): throw error
       }
@@ -65,7 +65,7 @@ struct OtherProvider: ParsableArguments {
       throw Failure.noService(
         translated(
           """
-          \(provider.title) (process \(process)) runs without its part for secrets.
+          \(provider.title) (process \(process)) runs without its component for secrets.
           Stop it, and start it as 'Going back' in latchkey-switch(1) says. Then run this again.
           """))
     }

@@ -6,7 +6,9 @@ enum Confirmation {
   /// Refuses if there is no terminal on which a person can be asked.
   static func requireTerminal() throws {
     guard isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
+      throw Failure.declined(
+        translated(
+          "there is no terminal to ask for confirmation. To make the change, run the command again with --yes."))
     }
   }
 

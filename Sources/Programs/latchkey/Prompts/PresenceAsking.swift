@@ -9,7 +9,7 @@ struct PresenceAsking: ParsableArguments {
   @Flag(help: .translated("Take what is asked for from lines of standard input instead of the terminal."))
   var stdin = false
 
-  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Use this folder of PAM services instead of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
   private static let service = "latchkey-presence"
@@ -31,7 +31,7 @@ struct PresenceAsking: ParsableArguments {
       throw Failure.declined(
         translated(
           """
-          it could not be checked whether it is you: \(why).
+          your presence could not be checked: \(why).
           Is there a PAM service '\(Self.service)' in /etc/pam.d?
           """))
     }

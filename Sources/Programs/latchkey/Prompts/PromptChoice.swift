@@ -5,6 +5,6 @@ import LatchkeyGettext
 struct PromptChoice: ParsableArguments {
   @Flag(
     name: .customLong("no-prompt"),
-    help: .translated("Never ask you to unlock something: fail at once, or leave it out."))
+    help: .translated("Never ask you to unlock something: fail at once, or leave out what is locked."))
   var isForbidden = false
 }

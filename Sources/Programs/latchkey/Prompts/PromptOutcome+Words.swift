@@ -12,7 +12,7 @@ extension PromptOutcome {
     switch outcome {
     case .dismissed: translated("you cancelled the prompt")
     case .refused: translated("the answers were wrong")
-    case .paused: translated("after too many wrong passphrases, prompts for it pause for 30 seconds")
+    case .paused: translated("after too many wrong passphrases, prompts for this passphrase pause for 30 seconds")
     case .expired: translated("nobody answered the prompt in time")
     case .unavailable: translated("no prompt could be shown, or PAM refused to ask, as after too many wrong answers")
     case .withdrawn: translated("the prompt was withdrawn, because of a lock or another change")

@@ -24,7 +24,7 @@ struct RulesPlace: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       translated("The home folder with .config/latchkey/rules.yaml."),
-      discussion: translated("By default that of your account."),
+      discussion: translated("By default your account's home folder."),
       valueName: "dir"))
   var home: String?
   @Option(
@@ -76,7 +76,7 @@ struct RulesPlace: ParsableArguments {
 struct RulesCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: translated("Look for errors in the files of rules."),
-    discussion: translated("Ends with 1 if a file has an error, and names file and line."))
+    discussion: translated("The exit status is 1 if a file has an error. The message names file and line."))
 
   @OptionGroup var place: RulesPlace
 
@@ -97,7 +97,9 @@ struct RulesCheckCommand: ParsableCommand {
           }
         }
         for rule in file.rules where rule.accessibility.tier == .device {
-          print(translated("\(path):\(rule.line): \(rule.accessibility.name) needs no password, and is deprecated"))
+          print(
+            translated(
+              "\(path):\(rule.line): the class \(rule.accessibility.name) needs no password, and is deprecated"))
         }
       }
       _ = try place.files()

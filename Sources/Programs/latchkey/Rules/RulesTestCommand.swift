@@ -79,9 +79,9 @@ struct RulesTestCommand: ParsableCommand {
       if let file = report.file, let line = report.line, let rule = report.rule {
         "\(file):\(line): \(rule)"
       } else if named != nil {
-        translated("The attribute \(Self.accessibleName) names it.")
+        translated("The attribute \(Self.accessibleName) names the class.")
       } else {
-        translated("No rule fits, and this is the default.")
+        translated("No rule fits, so this is the default class.")
       }
     return report.class + "\n" + TerminalText.printable(why)
   }

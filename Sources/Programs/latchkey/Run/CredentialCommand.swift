@@ -32,7 +32,7 @@ struct CredentialCommand: ParsableCommand {
       let connection = FileDescriptor(owning: STDIN_FILENO)
       guard let peer = try? connection.peer(), peer.uid == getuid() || peer.uid == 0,
         let asked = connection.peerName().flatMap(Self.asked)
-      else { throw Failure.declined(translated("standard input is no connection of a unit's LoadCredential=.")) }
+      else { throw Failure.declined(translated("standard input is not a connection of a unit's LoadCredential=.")) }
       try LatchkeyPosix.Process.forbidInspection()
       try Sodium.initialize()
       let vault = try VaultConnection(place)

@@ -40,7 +40,7 @@ struct ProjectFile {
       text = try FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK).readAll(limit: YAMLNode.sizeLimit)
     } catch {
       if error.code == ENOENT {
-        throw Failure.declined(translated("there is no \(name) here. Say what the command gets with --env or --file."))
+        throw Failure.declined(translated("there is no \(name) here. Name the command's secrets with --env or --file."))
       }
       throw Failure.file(translated("\(path) cannot be read: \(String(cString: strerror(error.code)))."))
     }
@@ -75,7 +75,7 @@ struct ProjectFile {
     guard requests.count <= requestLimit else {
       throw Failure.declined(
         translated(
-          "\(path) wants \(requests.count) secrets, and a file may want \(requestLimit). Use --env and --file for others."
+          "\(path) asks for \(requests.count) secrets, but a file may ask for \(requestLimit) at most. Use --env and --file for the others."
         ))
     }
     return requests
@@ -88,7 +88,9 @@ struct ProjectFile {
 
   private static func malformed(_ path: String, _ line: Int) -> Failure {
     .file(
-      translated("\(path):\(line): it has 'env' and 'files', with variables, and below each the attributes of an item.")
+      translated(
+        "\(path):\(line): this line does not fit. The file has 'env' and 'files', below these the variables, and below each variable the attributes of an item."
+      )
     )
   }
 

@@ -13,11 +13,12 @@ struct RunCommand: ParsableCommand {
     commandName: "run", abstract: translated("Give secrets to one command."),
     discussion: translated(
       """
-      The command gets each secret in a variable of its environment, or in a file whose path is in a variable. The files are \
-      in a folder in memory that only you can read, and go with the command. Signals and the exit status pass through.
+      The command gets each secret in a variable of its environment, or in a file whose path is in a variable. The \
+      files are in a folder in memory that only you can read, and are deleted when the command ends. Signals and the \
+      exit status pass through.
 
-      Without --env and --file, the file .latchkey.yaml of this folder says what the command gets. You are asked once before \
-      such a file is used, and again when it has changed.
+      Without --env and --file, the file .latchkey.yaml of this folder says what the command gets. You are asked once \
+      before such a file is used, and again when it has changed.
 
       Programs of yours can read what the command got, also after the vault was locked.
 
@@ -31,12 +32,12 @@ struct RunCommand: ParsableCommand {
   @OptionGroup var prompts: PromptChoice
   @Option(
     help: ArgumentHelp(
-      translated("A variable of the environment that has the secret of the item with these attributes."),
+      translated("Set a variable of the environment to the secret of the item with these attributes."),
       valueName: "variable=name=value"))
   var env: [String] = []
   @Option(
     help: ArgumentHelp(
-      translated("A variable with the path of a file that has the secret of the item with these attributes."),
+      translated("Set a variable to the path of a file that has the secret of the item with these attributes."),
       valueName: "variable=name=value"))
   var file: [String] = []
   @Argument(
@@ -44,7 +45,7 @@ struct RunCommand: ParsableCommand {
   var command: [String]
 
   func validate() throws {
-    guard !command.isEmpty else { throw ValidationError(translated("Give a command behind '--'.")) }
+    guard !command.isEmpty else { throw ValidationError(translated("Give a command after '--'.")) }
     _ = try wanted()
   }
 
@@ -100,7 +101,7 @@ struct RunRequest: Equatable {
       }), !variable.isEmpty
     else {
       throw ValidationError(
-        translated("A secret is named by a variable and attributes, as TOKEN=service=github,user=me."))
+        translated("Name a secret by a variable and attributes, as TOKEN=service=github,user=me."))
     }
     (self.variable, self.attributes, self.isFile) = (variable, attributes, isFile)
   }

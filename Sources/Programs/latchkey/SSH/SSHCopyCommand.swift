@@ -9,8 +9,9 @@ struct SSHCopyCommand: ParsableCommand {
     commandName: "copy-id", abstract: translated("Let a key log in at a host, by ssh-copy-id."),
     discussion: translated(
       """
-      ssh-copy-id logs in as you can until now, with a password or another key, and adds the public key to the host's \
-      authorized_keys. It first tries to log in with the key, and adds nothing if that works. Options for it follow behind '--'.
+      ssh-copy-id logs in with a password or another key, as you do until now, and adds the public key to the host's \
+      authorized_keys. It first tries to log in with the key, and adds nothing if that works. Options for ssh-copy-id \
+      follow after '--'.
 
       Examples:
         latchkey ssh copy-id me@example.com server

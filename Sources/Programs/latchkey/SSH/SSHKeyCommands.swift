@@ -23,7 +23,7 @@ struct SSHGenerateCommand: ParsableCommand {
       discussion: translated("For ecdsa 256 (default), 384 or 521; for rsa 2048 to 8192 (default 3072)."),
       valueName: "bits"))
   var bits: Int?
-  @Argument(help: ArgumentHelp(translated("What you call it, as me@example.com."), valueName: "comment"))
+  @Argument(help: ArgumentHelp(translated("Your name for the key, as me@example.com."), valueName: "comment"))
   var comment: String
 
   private var kind: NewKeyKind? { NewKeyKind(type: type, bits: bits) }
@@ -65,7 +65,7 @@ struct SSHAddCommand: ParsableCommand {
   @OptionGroup var options: SSHKeyOptions
   @Option(
     help: ArgumentHelp(
-      translated("What you call it, in the place of the comment in the file."), valueName: "text"))
+      translated("Your name for the key, instead of the comment in the file."), valueName: "text"))
   var comment: String?
   @Option(
     help: ArgumentHelp(
@@ -151,12 +151,12 @@ struct SSHPublicCommand: ParsableCommand {
 /// `latchkey ssh edit`
 struct SSHEditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "edit", abstract: translated("Change when a key asks, or what you call it."))
+    commandName: "edit", abstract: translated("Change when a key asks, or your name for it."))
 
   @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @Option(help: SSHCommand.askHelp) var ask: KeyItem.Asking?
-  @Option(help: ArgumentHelp(translated("What you call it."), valueName: "text")) var comment: String?
+  @Option(help: ArgumentHelp(translated("Your name for the key."), valueName: "text")) var comment: String?
   @Argument(help: SSHCommand.keyHelp) var key: String
 
   func validate() throws {
@@ -184,7 +184,8 @@ struct SSHEditCommand: ParsableCommand {
 struct SSHRemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: translated("Delete a key from the vault."),
-    discussion: translated("The generations of the vault keep it for a while, as every deleted item: see latchkey rm."))
+    discussion: translated(
+      "The generations of the vault keep the key for a while, as they keep every deleted item: see latchkey rm."))
 
   @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice

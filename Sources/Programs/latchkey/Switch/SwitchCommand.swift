@@ -9,7 +9,7 @@ import LatchkeyProviderSwitch
 struct SwitchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "switch",
-    abstract: translated("Make Latchkey the only program that keeps your secrets, or hand that back."),
+    abstract: translated("Make Latchkey the only program that keeps your secrets, or undo that."),
     discussion: translated(
       """
       With --to latchkey: keeps gnome-keyring, KWallet, KeePassXC, oo7 and pass-secret-service from offering secrets to \
@@ -46,7 +46,7 @@ struct SwitchCommand: ParsableCommand {
   }
 
   @OptionGroup var place: DaemonPlace
-  @Option(help: .translated("latchkey: make it the only one."))
+  @Option(help: .translated("latchkey: make Latchkey the only one."))
   var to: Target?
   @Flag(help: .translated("Hand back to the program that kept your secrets before."))
   var back = false
@@ -132,9 +132,8 @@ struct SwitchCommand: ParsableCommand {
     return [
       translated(
         """
-        gnome-keyring's ssh agent goes on. It signs while the vault is locked, and keeps passphrases of ssh keys in a \
-        file of its \
-        own, ~/.local/share/keyrings/login.keyring.
+        gnome-keyring's ssh agent keeps running. It signs while the vault is locked, and keeps passphrases of ssh \
+        keys in a file of its own, ~/.local/share/keyrings/login.keyring.
         """)
     ]
   }
@@ -146,7 +145,7 @@ struct SwitchCommand: ParsableCommand {
       return []
     }
     return [
-      translated("A login opens no vault (\(finding.id): \(finding.found)).")
+      translated("A login does not unlock the vault (\(finding.id): \(finding.found)).")
         + (finding.command.map { " " + translated("Run '\($0)'.") } ?? finding.advice.map { " " + $0 } ?? ""),
       translated("Users who changed their password meanwhile are asked once for the former one."),
     ]

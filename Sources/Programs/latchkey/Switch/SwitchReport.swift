@@ -57,7 +57,9 @@ struct SwitchReport: Encodable {
     if !refused.isEmpty {
       lines.append(
         isBegun
-          ? translated("It was interrupted. Files may be changed, and are noted:") : translated("Nothing was changed:"))
+          ? translated(
+            "The change was interrupted. Some files may be changed already; their former state is recorded. The reason:"
+          ) : translated("Nothing was changed, because:"))
       lines += refused.map { "  - \($0)" }
     } else if changes.isEmpty {
       lines.append(
@@ -69,7 +71,7 @@ struct SwitchReport: Encodable {
             ? isForAll
               ? translated("Nothing to do: no other program is set up to keep all users' secrets.")
               : translated("Nothing to do: no other program is set up to keep your secrets.")
-            : translated("Nothing to do: nothing was taken over.")
+            : translated("Nothing to do: Latchkey has not taken over from another program.")
       )
     } else {
       lines.append(isDryRun ? translated("This would be done:") : translated("Done:"))

@@ -64,8 +64,8 @@ struct SwitchSession {
       var lines = holders().filter { !$0.isLatchkey }.map { holder in
         if let reason = whyItStays(holder) { return translated("leave \(holder.title) until you log out: \(reason)") }
         return holder.unit == nil
-          ? translated("end \(holder.title), so that it leaves the name")
-          : translated("restart the unit of \(holder.title), so that it leaves the name")
+          ? translated("end \(holder.title), so that it gives the name up")
+          : translated("restart the unit of \(holder.title), so that it gives the name up")
       }
       if !holders().contains(where: \.isLatchkey) { lines.append(translated("start latchkeyd, which takes the name")) }
       return lines

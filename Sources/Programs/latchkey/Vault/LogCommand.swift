@@ -29,7 +29,9 @@ struct LogCommand: ParsableCommand {
   var json = false
   @Flag(help: .translated("Clear the log. The clearing itself is logged."))
   var clear = false
-  @Option(name: .customShort("n"), help: ArgumentHelp(translated("Only the newest entries."), valueName: "number"))
+  @Option(
+    name: .customShort("n"),
+    help: ArgumentHelp(translated("Print only this many entries, the newest ones."), valueName: "number"))
   var limit: Int?
 
   func validate() throws {
@@ -102,8 +104,8 @@ struct LoggedAccess: Encodable {
     case (.ended(.dismissed), _): translated("refused by you")
     case (.ended(.unavailable), _): translated("refused: nobody could be asked")
     case (.ended(.locked), _): translated("refused: the vault was locked meanwhile")
-    case (.ended(.outdated), _): translated("refused: it was changed or deleted meanwhile")
-    case (.ended(.withdrawn), _): translated("not wanted any more")
+    case (.ended(.outdated), _): translated("refused: the item was changed or deleted meanwhile")
+    case (.ended(.withdrawn), _): translated("withdrawn: the answer was no longer needed")
     case (.ended(.expired), _): translated("refused: nobody answered in time")
     case (.ended(.broken), _): translated("refused: the program that asked you ended")
     case (.ended(.fingers), _):

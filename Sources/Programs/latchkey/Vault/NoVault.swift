@@ -12,8 +12,8 @@ enum NoVault {
   static var start: String {
     translated(
       """
-      Start it with 'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey unlock'. \
-      A login starts it too, once nothing of your former sessions runs any more.
+      Start it with 'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey \
+      unlock'. A login starts it too, once no process of your former sessions runs any more.
       """)
   }
 
@@ -46,7 +46,7 @@ enum NoVault {
         """
         no vault is running: your administrator turned Latchkey off for all users (\(path) masks latchkeyd.socket).
         To turn it on again, an administrator runs '\(machine.unmask)'.
-        If the module was taken out of the login too, 'sudo pam-auth-update --enable latchkey' comes first.
+        If the PAM module was taken out of the login too, run 'sudo pam-auth-update --enable latchkey' first.
         """)
     }
   }

@@ -32,7 +32,7 @@ struct StartEmptyCommand: ParsableCommand {
       } catch ControlError.declined(let reason) { throw Failure.declined(reason.told) }
       print(
         translated(
-          "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."
+          "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks for a secret."
         )
       )
     }
@@ -55,6 +55,8 @@ struct StartEmptyCommand: ParsableCommand {
       translated("If you want that, type the name of the vault's folder, \(TerminalText.printable(name)): "),
       terminator: "")
     fflush(nil)
-    guard readLine() == name else { throw Failure.declined(translated("that is not its name, so nothing was done.")) }
+    guard readLine() == name else {
+      throw Failure.declined(translated("that is not the folder's name, so nothing was done."))
+    }
   }
 }

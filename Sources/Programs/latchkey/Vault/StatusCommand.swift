@@ -142,7 +142,8 @@ struct StatusCommand: ParsableCommand {
       lines.append(
         (
           translated("New keys"),
-          remarks.isEmpty ? translated("created; the next unlock continues") : remarks.joined(separator: " ")
+          remarks.isEmpty
+            ? translated("created; the change continues at the next unlock") : remarks.joined(separator: " ")
         ))
     }
     if status.passwordless {
@@ -289,7 +290,7 @@ struct StatusCommand: ParsableCommand {
         translated(
           "  keybag is older than when it was last opened here: a password or recovery code that was replaced since may open the vault again."
         ),
-        translated("  Run 'latchkey rotate'; if there is a recovery code, 'latchkey recovery create' before."),
+        translated("  Run 'latchkey rotate'. If there is a recovery code, run 'latchkey recovery create' before that."),
       ]
     }
     return lines + [
@@ -318,7 +319,7 @@ struct StatusCommand: ParsableCommand {
 
   private static func otherKeybags(_ names: [String], _ status: Status) -> [String] {
     guard !names.isEmpty else { return [] }
-    return [translated("A keybag of another vault lay in the place of this one's. It was kept")]
+    return [translated("A keybag of another vault was in the place of this vault's keybag. It was kept")]
       + names.map { "  \(status.vaultPath)/\($0)" } + [
         translated("  This vault does not need it. Keep it if you need the other vault.")
       ]
@@ -377,7 +378,7 @@ struct StatusCommand: ParsableCommand {
       status.collections, one: "\(status.collections) collection", other: "\(status.collections) collections")
     var parts = [
       status.hasLockedItems
-        ? translated("\(items) (some locked by themselves) in \(collections)")
+        ? translated("\(items) (some locked explicitly) in \(collections)")
         : translated("\(items) in \(collections)")
     ]
     if locked > 0 { parts[0] += " " + translated("(\(locked) locked by command)") }
@@ -424,7 +425,7 @@ struct StatusCommand: ParsableCommand {
   }
 
   private static func owner(_ name: String) -> String {
-    if name == "latchkeyd" { return translated("ours") }
+    if name == "latchkeyd" { return translated("owned by Latchkey") }
     // The vault knows the connection only, and doctor the program.
     guard let finding = SessionQuestions.strangeOwner() else {
       return ["", "nobody"].contains(name)

@@ -13,8 +13,8 @@ struct UnlockCommand: ParsableCommand {
     commandName: "unlock", abstract: translated("Ask for your password and unlock the vault."),
     discussion: translated(
       """
-      PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules. A collection with \
-      a passphrase of its own requires that too (--collection), once the vault is unlocked.
+      PAM asks for it (service latchkey-unlock), so give your login password; your administrator's rules apply. A \
+      collection with a passphrase of its own requires that too (--collection), once the vault is unlocked.
       """))
 
   @OptionGroup var place: DaemonPlace

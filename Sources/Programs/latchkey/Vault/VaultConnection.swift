@@ -175,7 +175,8 @@ final class VaultConnection {
         translated(
           """
           its collection '\(home.title)' is locked, or waits for its passphrase.
-          Run 'latchkey unlock --collection \(home.name)' if it has a passphrase, otherwise 'latchkey unlock', then this again.
+          If the collection has a passphrase, run 'latchkey unlock --collection \(home.name)', otherwise 'latchkey \
+          unlock'. Then run this again.
           """))
     }
     return .stillLocked(

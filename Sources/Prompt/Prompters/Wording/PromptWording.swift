@@ -65,7 +65,7 @@ public struct PromptWording: Sendable {
       sentences = [translated("\(application) wants access to your secrets.")]
     }
     if request.purpose == .newVault { sentences.append(PromptWording.creation) }
-    if request.hasPassphrase { sentences.append(translated("It has the passphrase already.")) }
+    if request.hasPassphrase { sentences.append(translated("The application has the passphrase already.")) }
     if !reason.isEmpty { sentences.append(translated("It says: \"\(reason)\"")) }
     detail = sentences.joined(separator: " ")
   }

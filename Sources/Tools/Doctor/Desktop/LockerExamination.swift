@@ -59,7 +59,7 @@ struct LockerExamination {
     return [
       Finding(
         "sleep", .warning,
-        translated("polkit is not installed, so latchkeyd may not hold up sleep until it has erased the keys"),
+        translated("polkit is not installed, so latchkeyd is not allowed to delay sleep until it has erased the keys"),
         fix: Distribution(root).installing(debian: "polkitd", fedora: "polkit", arch: "polkit", suse: "polkit")
           ?? .advice(translated("Install polkit, then log out and in again.")))
     ]

@@ -64,8 +64,8 @@ struct MemoryExamination {
       id,
       translated(
         """
-        the kernel does not clear freed memory, as is usual, so other programs can leave a typed password \
-        there; the boot option \(MemoryExamination.option)=1 clears it
+        the kernel does not clear freed memory, as is usual, so a password that was typed into another program can \
+        stay there; the boot option \(MemoryExamination.option)=1 clears it
         """)
     )
   }

@@ -51,7 +51,7 @@ struct OwnServices {
     default: break
     }
     if let finding = localAccountsOnly(id, name, path, entries) { return finding }
-    return .ok(id, translated("\(path) is right"))
+    return .ok(id, translated("\(path) is correct"))
   }
 
   // MARK: - accounts of a directory

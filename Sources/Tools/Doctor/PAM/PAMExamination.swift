@@ -50,7 +50,7 @@ struct PAMExamination {
     } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
       return Finding(
-        id, .broken, translated("\(error.description), so nobody can log in by it"),
+        id, .broken, translated("\(error.description), so nobody can log in with this service"),
         fix: .advice(translated("Correct that file.")))
     }
     let worst = problems.map(\.condition).max() ?? .ok

@@ -31,7 +31,7 @@ struct PAMFix {
     return .advice(
       advice + " "
         + translated(
-          "A line before it ends the stack, as 'sufficient' does: have it jump to that place, as pam_latchkey(8) shows."
+          "A line before that place ends the stack, as 'sufficient' does: change that line so that it jumps to the new one, as pam_latchkey(8) shows."
         ))
   }
 
@@ -101,8 +101,8 @@ struct PAMFix {
     let lines = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" }).command.line
     return translated(
       """
-      If it reports local modifications, it changed nothing. Do not use --force, which drops them. Add the lines by hand, as \
-      with: \(lines). /usr/share/doc/libpam-latchkey/README.md says where they belong.
+      If the command reports local modifications, it changed nothing. Do not use --force, which drops them. Add the \
+      lines by hand, as with: \(lines). /usr/share/doc/libpam-latchkey/README.md says where they belong.
       """)
   }
 

@@ -15,7 +15,9 @@ struct KWalletExamination {
     guard front.isStarted(home: facts.home) else {
       return Finding(
         id, .warning,
-        translated("latchkey-kwallet is installed, but the bus starts KWallet for KDE's programs, past the vault"),
+        translated(
+          "latchkey-kwallet is installed, but the bus starts KWallet for KDE's programs, so their passwords do not reach the vault"
+        ),
         fix: Provider.fix(root))
     }
     let starters = front.starters(home: facts.home)
@@ -56,6 +58,6 @@ struct KWalletExamination {
     guard !wallets.isEmpty, !root.contains("\(facts.home)/.local/state/latchkey/imported.json") else { return nil }
     return .ok(
       "kwallet.files",
-      translated("wallets of before are in ~/.local/share/kwalletd; 'latchkey import kwallet' brings their entries"))
+      translated("older wallets are in ~/.local/share/kwalletd; 'latchkey import kwallet' imports their entries"))
   }
 }

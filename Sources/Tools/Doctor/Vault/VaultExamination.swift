@@ -45,8 +45,8 @@ struct VaultExamination {
           translated(
             """
             See the other findings and 'latchkey status'. If a file of the vault is damaged, 'latchkey lock && \
-            latchkey unlock' heals \
-            what can be healed. For rules.yaml, 'latchkey rules check' names the line to correct.
+            latchkey unlock' repairs what can be repaired. For rules.yaml, 'latchkey rules check' names the line to \
+            correct.
             """)))
     }
   }
@@ -72,7 +72,7 @@ struct VaultExamination {
           fix: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       case _ where !vault.isCreated:
         return Finding(
-          id, .broken, translated("it could not be used when your login was to create the vault"),
+          id, .broken, translated("it could not be used when your login should have created the vault"),
           fix: .advice(
             translated(
               """
