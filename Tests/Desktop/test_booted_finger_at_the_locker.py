@@ -5,9 +5,11 @@ plays the screen."""
 import threading
 
 import pytest
+from screen import Display
 from support.machine import eventually
 from support.virtualreader import LEFT, RIGHT
 from test_booted_fingers import reader  # noqa: F401
+from test_lockers import running, typed_until
 
 pytestmark = [pytest.mark.night("device"), pytest.mark.second_try]
 
@@ -171,3 +173,26 @@ def test_a_new_finger_ends_it(machine, reader, desktop):
     desktop.set_locked_hint(False)
     status = desktop.status()
     assert status["state"] == "locked" and status["finger"] == "waits-for-password"
+
+
+def touched(reader, is_up):
+    """Lays the right finger on the reader, if somebody waits for one. Returns whether the locker has ended."""
+    reader.is_read(RIGHT)
+    return not is_up()
+
+
+def test_at_i3lock_a_touch_opens_the_screen_only(machine, reader, desktop, alice):
+    """i3lock runs as the person, and asks PAM when somebody presses Enter. The command's line changes nothing there."""
+    file = machine.path("/etc/pam.d/i3lock")
+    before, (ours,) = file.read_text(), [text for text in machine.path(FILE).read_text().splitlines() if "pam_latchkey" in text]
+    file.write_text(f"{ours}\nauth sufficient pam_fprintd.so\n{before}")
+    display, is_up, cursor = Display(alice, desktop), running(alice, "i3lock"), machine.cursor()
+    try:
+        desktop.run("(export DISPLAY=:5; latchkey lock; i3lock) >/dev/null 2>&1 &")
+        eventually(is_up, 20, "i3lock")
+        typed_until(lambda: touched(reader, is_up), lambda: display.press("Return"), "the end of i3lock")
+        assert alice.status()["state"] == "locked"
+        assert "released the key" not in machine.journal(cursor, "latchkey-deviced")
+    finally:
+        file.write_text(before)
+        display.close()

@@ -53,7 +53,7 @@ public final class Secret {
       switch bytes[at] {
       case 0x09, 0x0a: false
       case 0..<0x20, 0x7f: true
-        // The C1 control characters: U+0080 to U+009F.
+      // The C1 control characters: U+0080 to U+009F.
       case 0xc2: at + 1 < bytes.byteCount && bytes[at + 1] < 0xa0
       default: false
       }

@@ -10,7 +10,7 @@ enum TextualKeyring {
   private static let start: [UInt8] = Array("[keyring]".utf8)
 
   static func isOne(_ bytes: borrowing SecureBytes) -> Bool {
-      // A comment may come before the first group.
+    // A comment may come before the first group.
     var at = 0
     while at < bytes.count, bytes[at] == UInt8(ascii: "#") || bytes[at] == UInt8(ascii: "\n") {
       guard let end = bytes.index(of: UInt8(ascii: "\n"), in: at..<bytes.count) else { return false }
