@@ -1,5 +1,7 @@
-"""What all Python tests share: which of them a run takes, the record of what became of them, and signals as on a terminal."""
+"""What all Python tests share: which of them a run takes, the record of what became of them, signals as on a terminal, and the
+mask of new files."""
 
+import os
 import signal
 
 pytest_plugins = ["support.selection", "support.outcomes"]
@@ -9,3 +11,6 @@ pytest_plugins = ["support.selection", "support.outcomes"]
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+# Programs that run as another user read what the tests write.
+os.umask(0o022)
