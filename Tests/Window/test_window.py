@@ -17,6 +17,16 @@ from support.session import is_alive, wait_until
 
 PAGES = ("yesterday", "moving-in", "unlocking", "health", "who-asked")
 SECRET = "open sesame 7341"
+PINENTRY = """#!/bin/sh
+echo OK
+while read -r what; do
+  case $what in
+    SETPROMPT*ormer* | SETDESC*ormer*) former=yes; echo OK;;
+    GETPIN*) if [ "$former" ]; then echo "D {former}"; else echo "D {present}"; fi; echo OK;;
+    *) echo OK;;
+  esac
+done
+"""
 
 
 @pytest.fixture
@@ -74,6 +84,28 @@ def test_the_search_finds_while_one_types(opened):
     assert window.shows("Bank account")
     window.type(" nowhere")
     window.wait_for("Nothing Found")
+
+
+def test_enter_opens_the_first_item_found(opened):
+    store(opened.session)
+    window = opened()
+    window.wait_for("Mail box 1")
+    window.type("bank")
+    window.wait_without("Mail box 1")
+    window.keys("Return")
+    window.wait_for("Attributes")
+
+
+def test_words_typed_on_another_page_do_not_come_into_the_search(opened):
+    store(opened.session)
+    window = opened()
+    window.wait_for("Mail box 1")
+    window.click("Unlocking")
+    window.wait_for("These Unlock the Vault")
+    window.type("a password for a dialog that is not there")
+    window.click("All Items")
+    window.wait_for("Mail box 1")
+    assert not window.shows("password for a dialog")
 
 
 def test_an_item_shows_its_secret_only_when_asked_and_hides_it_at_a_lock(opened):
@@ -202,6 +234,22 @@ def test_a_sealed_vault_leads_to_the_page_that_says_why(opened):
     window.wait_for("Sealed")
     window.press("Health")
     window.wait_for(told(opened.session, "doctor")["checks"][0]["id"], 40)
+
+
+def test_health_asks_for_the_former_password_after_a_change_without_latchkey(opened):
+    session = opened.session
+    assert session.logout().returncode == 0
+    former = session.password
+    session.set_password("sesame 9")
+    # The desktop's dialog, in which a person types both passwords one after the other.
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text(PINENTRY.format(present=session.password, former=former))
+    pinentry.chmod(0o755)
+    assert session.login().returncode == 0
+    window = opened("--page", "health")
+    window.wait_for("The password of the last login does not unlock the vault.", 40)
+    window.press("Unlock…")
+    window.wait_for("Unlocked", 60)
 
 
 def test_a_language_from_right_to_left_mirrors_the_window(opened):

@@ -53,7 +53,7 @@ final class ItemsPage: Page {
     field.focus()
   }
 
-  /// What is typed on another page, perhaps a password for a dialog that is not there yet, must not come into the search.
+  /// Keys on another page may belong to a password, if its dialog appears late. The search must not take them.
   func leave() { field.takeKeys(of: nil) }
 
   /// Puts the keyboard into the search field.
