@@ -217,7 +217,7 @@ def test_slow_files(user, helper):
 
 
 def test_no_memory_for_the_password(user):
-    """The helper cannot get the memory for the key derivation. The user manager starts the daemon, so the daemon has enough."""
+    """The helper cannot get the memory for the key derivation. The limit does not hold for the daemon."""
     cursor = user.machine.cursor()
     with user.login(within=("prlimit", f"--as={60 << 20}")) as session:
         assert session.run("echo here").stdout == "here\n"

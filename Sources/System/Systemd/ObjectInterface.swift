@@ -39,7 +39,7 @@ public struct ObjectInterface {
     /// Makes a set from bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Told by introspection.
+    /// Introspection shows that the member is deprecated.
     public static let deprecated = MemberFlags(rawValue: 1)
     /// Introspection does not show the member.
     public static let hidden = MemberFlags(rawValue: 2)
@@ -86,11 +86,11 @@ public struct ObjectInterface {
     public static let emitsChange = PropertyFlags(rawValue: 1)
     /// PropertiesChanged carries the name only.
     public static let invalidates = PropertyFlags(rawValue: 2)
-    /// Never changes. Not for writable properties.
+    /// The property never changes. This is not for writable properties.
     public static let constant = PropertyFlags(rawValue: 4)
     /// The property is not in the answer to GetAll.
     public static let explicit = PropertyFlags(rawValue: 8)
-    /// Told by introspection.
+    /// Introspection shows that the property is deprecated.
     public static let deprecated = PropertyFlags(rawValue: 16)
     /// The memory of messages that carry the property is erased when freed.
     public static let sensitive = PropertyFlags(rawValue: 32)

@@ -222,8 +222,8 @@ public struct Protector: Equatable, Sendable {
     return root
   }
 
-  /// The protector of a recovery code, or of a security key, for another root key than `before`. Needs neither code nor key:
-  /// only the public half of its key, and the key of the proof.
+  /// The protector of a recovery code, or of a security key, for another root key than `before`. It is made without the code or the
+  /// security key: this needs only the protector's public key, and the key of the proof.
   func resealed(
     _ root: borrowing Key, before: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) -> Protector {

@@ -116,7 +116,7 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
-  /// The keybag with this protector as its only one of a session, one generation later.
+  /// The keybag, one generation later, in which this is the only protector of a session.
   ///
   /// - Throws: ``KeybagError/unreasonable`` if there is no room for another protector, or if the login has no password, because
   ///   such a vault is always unlocked.

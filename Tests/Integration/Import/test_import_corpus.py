@@ -56,7 +56,7 @@ print(json.dumps({item.get_label(): [item.get_created(), item.get_modified()]
 
 
 def told_times(provider):
-    """The times that the provider itself tells, by label."""
+    """The times that the provider itself reports for each label."""
     return json.loads(provider.run("/usr/bin/python3", "-c", TIMES, check=True, timeout=TIMEOUT).stdout)
 
 

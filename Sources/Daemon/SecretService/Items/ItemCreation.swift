@@ -102,7 +102,7 @@ final class ItemCreation {
   func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     // The client must have the collection unlocked first, so that no person chooses a passphrase in vain.
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw .isLocked(tree.vault.lack) }
-    // Checked before any wait: an item that no vault keeps must not be kept in memory either.
+    // The size is checked before any wait, because an item that no vault takes must not be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil else { return try createOnceFingersAreKnown(new, call) }
     try waits.whenVerified(new.size, call) { [weak self] () throws(BusError) in
@@ -129,7 +129,7 @@ final class ItemCreation {
     }
     try waits.checkRoom(for: new.size, of: call.sender)
     var granted: AccessGrant?
-    // Checked first, so that no person chooses a passphrase in vain.
+    // This is checked first, so that no person chooses a passphrase in vain.
     if let unique = new.unique {
       try BusError.vault { () throws(VaultError) in try tree.vault.writer.checkIsNew(unique) }
     }

@@ -66,7 +66,7 @@ final class PendingWrites {
       do throws(BusError) {
         let fingers = try BusError.vault { () throws(VaultError) in
           let fingers = try answer.get()
-          // Checked first, so that no person chooses a passphrase in vain.
+          // This is checked first, so that no person chooses a passphrase in vain.
           guard !fingers.isEmpty else { throw .noFingerEnrolled }
           return fingers
         }

@@ -229,7 +229,7 @@ public final class VaultHealing {
           guard error.isOfContent else { throw error }
           continue
         }
-        // The draft's database is closed at the end of this scope, with `attempt`.
+        // `attempt` owns the draft's database, so the database is closed at the end of this scope.
         merge = attempt.outcome
       } else {
         try HealingMerge.leaveGaps(in: try Store(path: draftPath, vault: base.vault))

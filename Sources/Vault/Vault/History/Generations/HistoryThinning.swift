@@ -1,4 +1,4 @@
-/// Decides which generations go.
+/// Decides which generations are removed.
 ///
 /// A clock that is wrong for a while must not cost all generations. So kept generations are counted in hours, days and weeks
 /// that have a generation, not in hours before now. Age alone removes few at a time.
