@@ -96,16 +96,34 @@ struct DevicePacketTests {
   @Test("A hold and later packets about it have the bytes of docs/developer/finger.md", arguments: [false, true])
   func holds(_ isMemoryAllowed: Bool) throws {
     let key = try Key.random()
-    let packet = try DevicePacket.hold(key, publicKey: pair, isMemoryAllowed: isMemoryAllowed)
-    #expect(octets(packet) == [1, 9, isMemoryAllowed ? 1 : 0] + octets(key) + pair)
-    if case .hold(let seen, let publicKey, let isAllowed) = DeviceRequest(decoding: packet.bytes) {
-      #expect(octets(seen) == octets(key))
-      #expect(publicKey == pair)
-      #expect(isAllowed == isMemoryAllowed)
+    let handed = try HandedKey(copying: key, publicKey: pair, isMemoryAllowed: isMemoryAllowed)
+    let service = try Key.random()
+    let packet = try DevicePacket.hold(handed, sealedTo: SealedBox.publicKey(of: service))
+    #expect(octets(packet).prefix(2) == [1, 9])
+    if case .hold(let sealed) = DeviceRequest(decoding: packet.bytes) {
+      let plain = try SealedBox.open(sealed.span.bytes, secret: service)
+      #expect(octets(plain) == [isMemoryAllowed ? 1 : 0] + octets(key) + pair)
+      let opened = try HandedKey(opening: sealed, with: service)
+      #expect(octets(opened.key) == octets(key))
+      #expect(opened.publicKey == pair)
+      #expect(opened.isMemoryAllowed == isMemoryAllowed)
+      #expect(throws: SodiumError.decryptionFailed) { _ = try HandedKey(opening: sealed, with: key) }
     } else {
       Issue.record("another request")
     }
-    #expect(isMalformed([1, 9, 2] + octets(key) + pair))
+    let publicKey = SealedBox.publicKey(of: service)
+    for wrong in [[2] + octets(key) + pair, [1] + octets(key) + pair.dropLast()] {
+      let sealed = try SealedBox.seal(wrong.span.bytes, to: publicKey)
+      #expect(throws: SodiumError.decryptionFailed) { _ = try HandedKey(opening: sealed, with: service) }
+    }
+    #expect(octets(try DevicePacket.makeKey()) == [1, 15])
+    let made = try DeviceReply.made(publicKey)
+    #expect(octets(made) == [1, 0] + publicKey)
+    guard case .success(publicKey) = HoldPacket.made(made.bytes) else { throw SodiumError.decryptionFailed }
+    for wrong in [[1, 0] + publicKey.dropLast(), [2, 0] + publicKey, []] {
+      let isRead = HoldPacket.made(wrong.span.bytes) != nil
+      #expect(!isRead)
+    }
     #expect(octets(try DevicePacket.held(of: 0x0102_0304)) == [1, 11, 4, 3, 2, 1])
     #expect(octets(try DevicePacket.verify(0x0102_0304)) == [1, 12, 4, 3, 2, 1])
     let held = HoldPacket.Held(.nothing, touchesLeft: 0, end: .manyTouches)
@@ -141,7 +159,7 @@ struct DevicePacketTests {
       octets(try DevicePacket.eraseErasable(of: 1)), octets(try DevicePacket.move(to: .host)),
       octets(try DevicePacket.forget(1)), octets(try DevicePacket.session(of: 1)),
       octets(try DevicePacket.note(VaultGenerations(keybag: 1, database: 2), of: context, isBeginning: true)),
-      octets(try DevicePacket.hold(try Key.random(), publicKey: pair, isMemoryAllowed: true)),
+      octets(try DevicePacket.makeKey()), [1, 9] + [UInt8](repeating: 7, count: HandedKey.sealedSize),
       octets(try DevicePacket.drop()), octets(try DevicePacket.held(of: 1)), octets(try DevicePacket.verify(1)),
     ]
     for packet in good {
@@ -151,7 +169,7 @@ struct DevicePacketTests {
       #expect(isMalformed([0] + packet.dropFirst()))
       #expect(isMalformed([2] + packet.dropFirst()))
     }
-    for operation: UInt8 in [0, 13, 255] { #expect(isMalformed([1, operation])) }
+    for operation: UInt8 in [0, 13, 16, 255] { #expect(isMalformed([1, operation])) }
     for kind: UInt8 in [0, 4, 255] {
       #expect(isMalformed([1, 2, kind, 0] + [UInt8](repeating: 0, count: 32)))
       #expect(isMalformed([1, 3, kind, 0] + [UInt8](repeating: 0, count: 72)))

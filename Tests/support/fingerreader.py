@@ -19,7 +19,7 @@ import threading
 import time
 
 from gi.repository import Gio, GLib
-from nacl.public import PrivateKey, SealedBox
+from nacl.public import PrivateKey, PublicKey, SealedBox
 from support.deviced import DONE, OPERATION, Peer
 from support.logind import any_open
 from support.pace import Limit
@@ -28,7 +28,8 @@ from support.wire import DEVICE, KEYBAG, constant, raw_values
 
 SEAT = pathlib.Path(__file__).with_name("Shims") / "seat.c"
 WORD, STATE, END = raw_values("Word", DEVICE), raw_values("State", DEVICE), raw_values("HoldEnd", KEYBAG)
-HOLD, DROP, HELD, VERIFY, TOUCH, LEAVE = (OPERATION[name] for name in ("hold", "drop", "held", "verify", "touch", "leave"))
+HOLD, DROP, HELD, VERIFY, TOUCH, LEAVE, KEY = (
+    OPERATION[name] for name in ("hold", "drop", "held", "verify", "touch", "leave", "makeKey"))
 ANSWERED = constant("answered", DEVICE)
 NAME, PATH = "net.reactivated.Fprint", "/net/reactivated/Fprint/Device/0"
 LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
@@ -189,7 +190,8 @@ class Holder(Peer):
     def __init__(self, path, uid=None, memory=True):
         super().__init__(path, uid)
         self.pair, self.key = PrivateKey.generate(), os.urandom(32)
-        self.ask(HOLD, bytes([memory]) + self.key + bytes(self.pair.public_key))
+        service = SealedBox(PublicKey(self.ask(KEY)))
+        self.ask(HOLD, service.encrypt(bytes([memory]) + self.key + bytes(self.pair.public_key)))
 
     def touch(self, number=1, operation=TOUCH):
         """Asks for a finger for this holder, or ends the wait. Returns the first word about the touch."""
@@ -222,11 +224,13 @@ class Holder(Peer):
 
 
 class Delay:
-    """A process between latchkeyd and the service, which learns the covering keys. If `passes` is true, the hand-overs of
-    keys go on to the service. All other packets always go on."""
+    """Stands between latchkeyd and the service, and learns the covering keys: latchkeyd seals them to this object's key. If
+    `passes` is true, the hand-overs of keys go on to the service. All other packets always go on. `packets` has everything
+    that latchkeyd sent."""
 
     def __init__(self, path, uid, passes=False):
-        self.path, self.passes, self.kept = pathlib.Path(path), passes, queue.Queue()
+        self.path, self.passes, self.kept, self.packets = pathlib.Path(path), passes, queue.Queue(), []
+        self._pair = PrivateKey.generate()
         self._behind = self.path.with_name("behind.sock")
         self.path.rename(self._behind)
         # All threads of a process have the same user, so another process connects as the user.
@@ -248,11 +252,16 @@ class Delay:
     def _pass_on(self, client):
         with contextlib.suppress(OSError), self._connect() as service:
             while packet := client.recv(4096):
-                if packet[1] == HOLD:
-                    self.kept.put((client, packet))
-                    return self._hold(client, packet, service) if self.passes else None
-                service.send(packet)
-                client.send(service.recv(4096))
+                self.packets.append(packet)
+                if packet[1] == KEY:
+                    client.send(bytes([1, DONE]) + bytes(self._pair.public_key))
+                elif packet[1] == HOLD:
+                    plain = SealedBox(self._pair).decrypt(packet[2:])
+                    self.kept.put((client, plain[1:33]))
+                    return self._hold(client, plain, service) if self.passes else None
+                else:
+                    service.send(packet)
+                    client.send(service.recv(4096))
         client.close()
 
     def _connect(self):
@@ -261,18 +270,20 @@ class Delay:
             return socket.socket(fileno=socket.recv_fds(self._connector, 1, 1)[1][0])
 
     @staticmethod
-    def _hold(client, packet, service):
-        """Passes on packets that the service sends unrequested, until the service or the holder ends."""
-        service.send(packet)
+    def _hold(client, plain, service):
+        """Hands the key over, and passes on packets that the service sends unrequested, until the service or the holder
+        ends."""
+        service.send(bytes([1, KEY]))
+        service.send(bytes([1, HOLD]) + SealedBox(PublicKey(service.recv(4096)[2:])).encrypt(plain))
         with client:
             while service in select.select([client, service], [], [])[0] and (news := service.recv(4096)):
                 client.send(news)
 
     def hand_over(self):
         """The connection and the key of the next hand-over."""
-        client, packet = self.kept.get(timeout=Limit(20).seconds)
+        client, key = self.kept.get(timeout=Limit(20).seconds)
         client.settimeout(Limit(20).seconds)
-        return client, packet[3:35]
+        return client, key
 
     def __enter__(self):
         return self

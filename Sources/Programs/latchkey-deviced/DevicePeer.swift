@@ -23,6 +23,8 @@ final class DevicePeer {
   /// The user whose login root announced; nil before the announcement. After the announcement the connection may ask only for that
   /// user's session share. The peer's process is no longer root then.
   private(set) var login: uid_t?
+  /// The secret half of the key that the next packet is sealed to, if it hands a key over.
+  private var oneTimeKey: Key?
   /// The peer's work that lasts longer than one request.
   private var work = Work.none
 
@@ -163,9 +165,17 @@ final class DevicePeer {
         guard user == 0, other != 0 else { return try DeviceReply.refused(.device(.onlyRootLogin)) }
         guard hasRoom(other) else { return try DeviceReply.refused(.device(.manyLogins)) }
         login = other
-      case .hold(let key, let publicKey, let isMemoryAllowed):
+      case .makeKey:
+        let secret = try Key.random()
+        let publicKey = SealedBox.publicKey(of: secret)
+        oneTimeKey = consume secret
+        return try DeviceReply.made(publicKey)
+      case .hold(let sealed):
         guard case .account = owner else { return try DeviceReply.refused(.device(.noPrints)) }
-        let state = try holds.hold(key, to: publicKey, isMemoryAllowed: isMemoryAllowed, for: self)
+        guard let secret = oneTimeKey.take() else { return nil }
+        let handed = try HandedKey(opening: sealed, with: secret)
+        let state = try holds.hold(
+          handed.key, to: handed.publicKey, isMemoryAllowed: handed.isMemoryAllowed, for: self)
         work = .holding
         return try DeviceReply.holds(state)
       case .drop: return try DeviceReply.refused(.device(.onlyHolder))

@@ -32,6 +32,7 @@ public enum DevicePacket {
     case verify = 12
     case touch = 13
     case leave = 14
+    case makeKey = 15
   }
 
   enum Outcome: UInt8 {
@@ -76,9 +77,11 @@ public enum DeviceRequest: ~Copyable {
   case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
   /// From now on this connection serves only a login of a user.
   case session(uid_t)
-  /// Hold a covering key of this peer's user. When a finger releases it, send it encrypted to the public key. From now on this
-  /// connection is the key's holder.
-  case hold(Key, publicKey: [UInt8], isMemoryAllowed: Bool)
+  /// Make a key for this connection, to which the peer seals what it hands over.
+  case makeKey
+  /// Hold a covering key of this peer's user, and let a finger release it. From now on this connection is its holder. The bytes
+  /// are a sealed ``HandedKey``.
+  case hold([UInt8])
   /// Erase the covering key that this connection holds.
   case drop
   /// Say whether the service holds a covering key of a user.
@@ -114,13 +117,10 @@ public enum DeviceRequest: ~Copyable {
     case .eraseErasable: return try numbered { .eraseErasable($0) }
     case .forget: return try numbered { .forget($0) }
     case .session: return try numbered { .session($0) }
+    case .makeKey: return ends(2) ? .makeKey : .malformed
     case .hold:
-      let flags: UInt8 = try input.number()
-      guard flags <= 1, ends(input.position + 2 * Key.size) else { return .malformed }
-      let rest = packet.extracting(droppingFirst: input.position)
-      return .hold(
-        try Key(copying: rest.extracting(first: Key.size)),
-        publicKey: rest.extracting(droppingFirst: Key.size).octets, isMemoryAllowed: flags == 1)
+      guard ends(input.position + HandedKey.sealedSize) else { return .malformed }
+      return .hold(packet.extracting(droppingFirst: input.position).withUnsafeBytes { Array($0) })
     case .drop: return ends(2) ? .drop : .malformed
     case .held: return try numbered { .held($0) }
     case .verify: return try numbered { .verify($0) }

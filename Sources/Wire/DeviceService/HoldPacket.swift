@@ -68,17 +68,14 @@ public enum HoldPacket {
 
 /// Requests about covering keys, as packets in locked memory.
 extension DevicePacket {
-  /// Hold a covering key, and seal it to `publicKey` when a finger releases it.
+  /// Make a key, to which this end seals what it hands over.
+  public static func makeKey() throws(SodiumError) -> SecureBytes { try begin(.makeKey) }
+
+  /// Hold a covering key, and let a finger release it.
   ///
-  /// - Parameter isMemoryAllowed: whether the key may be in memory if there is no TPM.
-  public static func hold(
-    _ key: borrowing Key, publicKey: [UInt8], isMemoryAllowed: Bool
-  ) throws(SodiumError) -> SecureBytes {
-    var packet = try SecureBytes(count: 3 + 2 * Key.size)
-    packet.write([version, Operation.hold.rawValue, isMemoryAllowed ? 1 : 0].span.bytes, at: 0)
-    packet.write(key.bytes, at: 3)
-    packet.write(publicKey.span.bytes, at: 3 + Key.size)
-    return packet
+  /// - Parameter publicKey: the answer to ``makeKey()`` on this connection.
+  public static func hold(_ key: borrowing HandedKey, sealedTo publicKey: [UInt8]) throws(SodiumError) -> SecureBytes {
+    try begin(.hold, try key.sealed(to: publicKey))
   }
 
   /// Erase the covering key that this connection holds.
@@ -99,6 +96,9 @@ extension DevicePacket {
 
 /// The service's packets about covering keys.
 extension DeviceReply {
+  /// To make a key: its public half.
+  public static func made(_ publicKey: [UInt8]) throws(SodiumError) -> SecureBytes { try packet(.done, publicKey) }
+
   /// The reply to `hold`: the place of the key.
   public static func holds(_ state: HoldPacket.State) throws(SodiumError) -> SecureBytes {
     try packet(.done, [state.rawValue])
@@ -147,19 +147,27 @@ extension HoldPacket {
     return Array(bytes.dropFirst(2))
   }
 
+  /// Reads the answer to make a key: its public half, or the reason of a refusal; nil for a malformed one.
+  public static func made(_ packet: RawSpan) -> Result<[UInt8], DeviceKeyError>? {
+    guard let fields = fields(packet) else { return refusal(packet).map { .failure($0) } }
+    return fields.count == SealedBox.publicKeySize ? .success(fields) : nil
+  }
+
   /// Reads the answer to `hold`: the place of the key, or the reason of a refusal. Nil if the answer is malformed.
   public static func holds(_ packet: RawSpan) -> Result<State, DeviceKeyError>? {
-    if let fields = fields(packet) {
-      guard fields.count == 1, let state = State(rawValue: fields[0]), state == .inTPM || state == .inMemory else {
-        return nil
-      }
-      return .success(state)
+    guard let fields = fields(packet) else { return refusal(packet).map { .failure($0) } }
+    guard fields.count == 1, let state = State(rawValue: fields[0]), state == .inTPM || state == .inMemory else {
+      return nil
     }
+    return .success(state)
+  }
+
+  private static func refusal(_ packet: RawSpan) -> DeviceKeyError? {
     let bytes = packet.octets
     guard bytes.count > 2, bytes[0] == DevicePacket.version, bytes[1] >= DevicePacket.Outcome.unavailable.rawValue
     else { return nil }
     var input = ByteReader(Array(bytes.dropFirst(2)))
-    return .failure(.unavailable(Reason(decoding: &input) ?? .device(.unexplained)))
+    return .unavailable(Reason(decoding: &input) ?? .device(.unexplained))
   }
 
   /// Reads the answer to `held`; nil if it is malformed.

@@ -188,11 +188,8 @@ enum Target: String, CaseIterable {
       out.number(generations.database)
       out.number(UInt8(isBeginning ? 1 : 0))
       require(out.bytes == input, "a note is read otherwise than it was written")
-    case .hold(_, let publicKey, let isMemoryAllowed):
-      // The covering key is between the flags and the public key, and stays in locked memory.
-      require(input.count == 3 + 2 * Key.size, "the size of a hold")
-      require([1, 9, isMemoryAllowed ? 1 : 0] == input.prefix(3), "flags of a hold are read wrong")
-      require(publicKey[...] == input.suffix(Key.size), "a public key is read otherwise than it was written")
+    case .makeKey: require(input.count == 2, "more than a request")
+    case .hold(let sealed): require([1, 9] + sealed == input, "a hold is read otherwise than it was written")
     case .drop: require(input.count == 2, "more than a request")
     case .held: require(input.count == 6, "the size of a user")
     case .verify: require(input.count == 6, "the size of a user")

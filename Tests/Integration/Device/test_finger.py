@@ -9,7 +9,7 @@ import signal
 import pytest
 from support.control import Control, packet
 from support.deviced import Service, SoftwareTPM
-from support.fingerreader import Delay, Holder, Reader, Verification, held
+from support.fingerreader import HOLD, Delay, Holder, Reader, Verification, held
 from support.memory import scan
 from support.person import Person, ask_on_terminals
 from support.reasons import words
@@ -180,6 +180,17 @@ def test_behind_the_lock_no_process_has_a_tier_key_or_the_key_that_covers_it(ses
     finally:
         service.close()
         chip.close()
+
+
+def test_the_covering_key_does_not_cross_the_socket_in_the_clear(world):
+    """The kernel frees the buffers of sockets without clearing them."""
+    with Delay(world.service.path, world.session.uid, passes=True) as delay:
+        world.lock()
+        world.type_password()
+        _, key = delay.hand_over()
+    wait_until(world.is_ready, "the hand-over")
+    assert any(packet[1] == HOLD for packet in delay.packets)
+    assert not any(key[:16] in packet or key[16:] in packet for packet in delay.packets)
 
 
 def test_a_key_without_a_tpm_is_found(world):

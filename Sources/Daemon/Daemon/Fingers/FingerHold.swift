@@ -26,11 +26,13 @@ final class FingerHold {
 
   /// The hand-over, until the service has answered.
   private final class HandOver {
-    let packet: SecureBytes
+    let key: HandedKey
+    /// Whether the key went over the present connection. Before that, the service makes a key that it is sealed to.
+    var isSent = false
     var retry: EventSource?
     var deadline: EventSource?
 
-    init(_ packet: consuming SecureBytes) { self.packet = packet }
+    init(_ key: consuming HandedKey) { self.key = key }
   }
 
   /// A connection to the service.
@@ -99,16 +101,16 @@ final class FingerHold {
   func cover(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
     drop()
     guard let ways, let keybag = vault.keybag, let protector = keybag.fingerProtector else { return }
-    var packet: SecureBytes?
+    var handed: HandedKey?
     let covered: CoveredTiers
     do throws(SodiumError) {
       covered = try CoveredTiers(tiers, epoch: keybag.epoch.number, former: former, vault: keybag.vault) {
         (key, publicKey) throws(SodiumError) in
-        packet = try DevicePacket.hold(key, publicKey: publicKey, isMemoryAllowed: protector.mayBeInMemory)
+        handed = try HandedKey(copying: key, publicKey: publicKey, isMemoryAllowed: protector.mayBeInMemory)
       }
     } catch { return end(.device(.noMemory)) }
-    guard let packet = packet.take() else { return }
-    let handOver = HandOver(packet)
+    guard let handed = handed.take() else { return }
+    let handOver = HandOver(handed)
     handOver.deadline = try? loop.addTimer(after: Self.timeLimit) { [weak self] in self?.end(.device(.silent)) }
     state = .handsOver(handOver, nil, Covered(covered, ways: ways))
     send()
@@ -196,7 +198,8 @@ final class FingerHold {
           if let self, let link { heard(on: link) }
         }
       } catch { return end(.device(.noMemory)) }
-      try link.send(handOver.packet)
+      guard let packet = try? DevicePacket.makeKey() else { return end(.device(.noMemory)) }
+      try link.send(packet)
       state = .handsOver(handOver, link, covered)
     } catch {
       switch error.code {
@@ -207,7 +210,18 @@ final class FingerHold {
     }
   }
 
+  /// Sends the covering key, sealed to the key that the service made for this connection.
+  private func send(_ handOver: HandOver, sealedTo publicKey: [UInt8], on link: Link) {
+    do throws(SodiumError) {
+      let packet = try DevicePacket.hold(handOver.key, sealedTo: publicKey)
+      handOver.isSent = true
+      // If the service has dropped the connection, the next event says so, and the key is sent again.
+      try? link.send(packet)
+    } catch { end(.device(.invalidReply)) }
+  }
+
   private func sendAgain(_ handOver: HandOver, _ covered: Covered) {
+    handOver.isSent = false
     state = .handsOver(handOver, nil, covered)
     handOver.retry = try? loop.addTimer(after: Self.retryTime) { [weak self] in self?.send() }
   }
@@ -232,6 +246,12 @@ final class FingerHold {
     let bytes = packet.bytes.extracting(first: size)
     switch state {
     case .none: return
+    case .handsOver(let handOver, let present?, _) where present === link && !handOver.isSent:
+      switch HoldPacket.made(bytes) {
+      case .success(let publicKey): send(handOver, sealedTo: publicKey, on: link)
+      case .failure(.unavailable(let reason)): end(reason)
+      case .failure, nil: end(.device(.invalidReply))
+      }
     case .handsOver(_, let present?, let covered) where present === link:
       switch HoldPacket.holds(bytes) {
       case .success(let place): state = .held(place, link, covered)
