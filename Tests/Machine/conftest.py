@@ -9,11 +9,11 @@ from support.evidence import add_evidence
 
 
 @contextlib.contextmanager
-def running():
-    """A running machine. If no machine can be made, the tests are skipped. In CI the tests fail, because they must run
-    in CI."""
+def running(**options):
+    """A running machine, with options of `Machine`. If no machine can be made, the tests are skipped. In CI the tests
+    fail, because they must run in CI."""
     try:
-        machine = Machine().boot()
+        machine = Machine(**options).boot()
     except Unavailable as why:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no machine could be booted: {why}")

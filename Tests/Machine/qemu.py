@@ -1,11 +1,14 @@
-"""A whole Debian that the tests can inspect: QEMU without KVM, with its own disk and a serial console.
+"""A whole Debian that the tests can inspect: QEMU with its own disk and a serial console.
 
 Unlike a container, the machine has its own kernel. So the tests can read all physical memory of the machine. The
-machine really sleeps and wakes, and its control groups have every controller.
+machine really sleeps and wakes, and its control groups have every controller. Its clock and its TPM are its own, too.
+
+QEMU uses the processor's virtualization if this machine may use it (KVM), and emulates the processor otherwise.
 """
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -38,17 +41,56 @@ def eventually(true, timeout=TIMEOUT, what="the condition"):
     return value
 
 
+def accelerators():
+    """QEMU's arguments for the way to run the machine's processors. If KVM refuses, QEMU goes on to the second way."""
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    # Some hosts have /dev/kvm without the processor's virtualization (PVM). An ordinary kernel hardly moves there.
+    has_virtualization = flags and {"vmx", "svm"} & set(flags[1].split())
+    usable = has_virtualization and os.access("/dev/kvm", os.R_OK | os.W_OK)
+    return [*(("-accel", "kvm") if usable else ()), "-accel", "tcg,thread=multi"]
+
+
+class Chip:
+    """A TPM of a machine. swtpm plays it, outside the machine's memory. Its state survives power cuts."""
+
+    def __init__(self, folder):
+        if not shutil.which("swtpm"):
+            raise Unavailable("swtpm is missing (`make deps`)")
+        folder.mkdir()
+        self._folder, self._socket, self._process = folder, folder / "socket", None
+
+    def plug(self):
+        """Starts the chip, and returns QEMU's arguments for it."""
+        self._process = subprocess.Popen(
+            ["swtpm", "socket", "--tpm2", "--tpmstate", f"dir={self._folder}", "--ctrl", f"type=unixio,path={self._socket}"],
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        eventually(lambda: self._socket.exists() or self._process.poll() is not None, seconds(30), "swtpm")
+        return (
+            "-chardev", f"socket,id=chip,path={self._socket}", "-tpmdev", "emulator,id=tpm,chardev=chip",
+            "-device", "tpm-tis,tpmdev=tpm",
+        )  # fmt: skip
+
+    def unplug(self):
+        """Ends the chip, as a power cut does."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.unlink(missing_ok=True)
+
+
 class Machine:
     """A machine that is not running yet. The machine's disk starts as a copy of the image, and keeps its content over
     power cuts."""
 
-    def __init__(self, memory=MEMORY):
-        """`memory` is in bytes, at most 2 GiB."""
+    def __init__(self, memory=MEMORY, date="utc", has_tpm=False):
+        """`memory` is in bytes, at most 2 GiB. `date` is the time that the clock shows when the power comes on, such as
+        `2039-01-01T12:00:00`, or `utc` for this machine's time. With `has_tpm`, swtpm is the machine's TPM."""
         self.image = make_image()
         self.folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
         self.disk = self.folder / "disk"
         subprocess.run(["cp", "--sparse=always", self.image.disk, self.disk], check=True)
-        self._memory = memory
+        self._memory, self._date = memory, date
+        self._chip = Chip(self.folder / "chip") if has_tpm else None
         # On a busy host, the emulated timer looks broken to the kernel, so the kernel must not check it. The second
         # serial line has a login prompt too.
         self._arguments = "root=/dev/vda rw console=ttyS0 quiet panic=-1 no_timer_check systemd.wants=serial-getty@ttyS1.service"
@@ -70,8 +112,8 @@ class Machine:
         monitor.unlink(missing_ok=True)
         second.unlink(missing_ok=True)
         command = [
-            "-nodefaults", "-nographic", "-no-reboot", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
-            "-m", f"{self._memory >> 20}", "-machine", "q35,memory-backend=memory",
+            "-nodefaults", "-nographic", "-no-reboot", *accelerators(), "-cpu", "max", "-smp", "2",
+            "-m", f"{self._memory >> 20}", "-machine", "q35,memory-backend=memory", "-rtc", f"base={self._date}",
             # QEMU keeps the machine's memory in a file that the tests can read.
             "-object", f"memory-backend-memfd,id=memory,size={self._memory},share=on",
             "-kernel", self.image.kernel, "-initrd", self.image.initrd, "-append", self._arguments,
@@ -80,6 +122,7 @@ class Machine:
             "-object", "rng-random,id=random,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=random",
             "-blockdev", f"driver=file,node-name=file,filename={self.disk},cache.no-flush=on",
             "-blockdev", "driver=raw,node-name=disk,file=file", "-device", "virtio-blk-pci,drive=disk",
+            *(self._chip.plug() if self._chip else ()),
         ]  # fmt: skip
         self._process = pexpect.spawn(
             "qemu-system-x86_64", list(map(str, command)), encoding="utf-8", codec_errors="replace", timeout=TIMEOUT,
@@ -91,6 +134,7 @@ class Machine:
         except OSError:
             said = self._process.read()
             self.power_cut()
+            self.close()
             raise Unavailable(f"QEMU does not start: {said}") from None
         self._second = socket.socket(socket.AF_UNIX)
         self._second.connect(str(second))
@@ -112,6 +156,8 @@ class Machine:
         self._process.wait()
         self._process.close()
         self._process.logfile_read.close()
+        if self._chip:
+            self._chip.unplug()
 
     def power_off(self):
         """Shuts the machine down cleanly."""
