@@ -18,6 +18,8 @@ UID = 2001
 # The image's folder for the helper programs of the tests.
 INSIDE = "/usr/local/lib/latchkey-test"
 ANSWERING = Path(__file__).with_name("Shims") / "answering.c"
+RECORDING = Path(__file__).with_name("Shims") / "recording.c"
+RECORDED = "/tmp/masked-keys"
 
 
 def status(console):
@@ -34,6 +36,13 @@ def log_in(console, password):
     """Logs in, and waits until the vault is unlocked. On a slow machine the unlock may come later, but needs no further
     action."""
     console.login("alice", password)
+    await_state(console, "unlocked")
+
+
+def log_in_and_unlock(console, password):
+    """Logs in, and unlocks the vault if the login did not wait for it. On a slow machine, latchkeyd may start too late."""
+    console.login("alice", password)
+    console.run(f"echo {password} | latchkey unlock --stdin")
     await_state(console, "unlocked")
 
 
@@ -66,16 +75,38 @@ def unlock_by_pinentry(machine, password):
     await_state(machine.console, "unlocked")
 
 
-def add_finger(machine, password):
-    """Adds a finger as a protector, and unlocks the vault. After the next lock, the keys wait for a touch. No reader is
-    needed for that, so a file replaces an enrolled print."""
+def add_finger(machine, password, place="in-memory"):
+    """Adds a finger as a protector, and unlocks the vault. After the next lock, the keys wait for a touch, with the
+    covering key in this place. The reader does not matter here, so a file stands in for an enrolled print."""
     prints = "/var/lib/fprint/alice/virtual/0"
     machine.root.run(f"mkdir -p {prints} && echo print >{prints}/7")
     unlock(machine.console, password)
-    machine.console.run(f"printf %s '{password}' | latchkey protector add finger --without-tpm --yes --stdin")
+    option = "--without-tpm" if place == "in-memory" else ""
+    machine.console.run(f"printf %s '{password}' | latchkey protector add finger {option} --yes --stdin")
     lock(machine)
     unlock(machine.console, password)
-    eventually(lambda: status(machine.console)["finger"] == "in-memory", what="the hand-over")
+    await_finger(machine, place)
+
+
+def await_finger(machine, place):
+    eventually(lambda: status(machine.console)["finger"] == place, what=f"the covering key {place}")
+
+
+def record_covering_keys(machine):
+    """Has the next latchkeyd write down each new key, masked. Nobody else has the key that covers the tier keys."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["cc", "-shared", "-fPIC", "-Os", "-s", "-o", f"{folder}/library", RECORDING, "-ldl"], check=True)
+        machine.root.write_file(f"{INSIDE}/recording.so", Path(folder, "library").read_bytes())
+    unit = "/etc/systemd/user/latchkeyd.service.d"
+    machine.root.run(f"mkdir -p {unit}")
+    machine.root.write_file(f"{unit}/recording.conf", f"[Service]\nEnvironment=LD_PRELOAD={INSIDE}/recording.so\n".encode())
+
+
+def last_covering_key(machine):
+    """The key that covers the tier keys since the last unlock, and the private key that opens it after a touch. latchkeyd
+    makes these two after each other, and no other key after them."""
+    made = bytes(byte ^ 0x55 for byte in machine.root.read_file(RECORDED))
+    return made[-32:], made[-64:-32]
 
 
 def lock(machine):

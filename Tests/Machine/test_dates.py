@@ -6,7 +6,7 @@ import json
 import pytest
 from conftest import running
 from qemu import eventually
-from sight import add_items, await_state, lock, status, unlock
+from sight import add_items, lock, log_in_and_unlock, status, unlock
 
 PASSWORD = "sesame-1"
 LONG_AGO = "2001-01-01T12:00:00"
@@ -33,13 +33,6 @@ class Clock:
 
 def shown(console, command):
     return json.loads(console.run(f"{command} --json").stdout)
-
-
-def log_in(console):
-    """Logs in, and unlocks the vault if the login did not wait for it. On a slow machine, latchkeyd may start too late."""
-    console.login("alice", PASSWORD)
-    console.run(f"echo {PASSWORD} | latchkey unlock --stdin")
-    await_state(console, "unlocked")
 
 
 def make_generation(console):
@@ -69,7 +62,7 @@ def test_a_vault_of_one_date_opens_at_the_other(dates):
     with running(date=date) as machine:
         console, clock = machine.console, Clock(machine)
         clock.set(date)
-        log_in(console)
+        log_in_and_unlock(console, PASSWORD)
         add_items(console)
         console.run("echo of the bank | latchkey add --label bank --require user-presence name=bank")
         lock(machine)
@@ -81,7 +74,7 @@ def test_a_vault_of_one_date_opens_at_the_other(dates):
         console.run(f"echo {PASSWORD} | latchkey rotate --stdin")
         console.logout()
 
-        log_in(console)
+        log_in_and_unlock(console, PASSWORD)
         make_generation(console)
         assert_whole(console, secrets, epoch=2)
         (generation,) = shown(console, "latchkey history list")["generations"]
@@ -89,7 +82,7 @@ def test_a_vault_of_one_date_opens_at_the_other(dates):
         console.logout()
 
         clock.set(other)
-        log_in(console)
+        log_in_and_unlock(console, PASSWORD)
         assert_whole(console, secrets, epoch=2)
         read_after_the_password(console)
         entries = shown(console, "latchkey log")

@@ -120,7 +120,7 @@ public enum DeviceRequest: ~Copyable {
     case .makeKey: return ends(2) ? .makeKey : .malformed
     case .hold:
       guard ends(input.position + HandedKey.sealedSize) else { return .malformed }
-      return .hold(packet.extracting(droppingFirst: input.position).withUnsafeBytes { Array($0) })
+      return .hold(packet.extracting(droppingFirst: input.position).octets)
     case .drop: return ends(2) ? .drop : .malformed
     case .held: return try numbered { .held($0) }
     case .verify: return try numbered { .verify($0) }

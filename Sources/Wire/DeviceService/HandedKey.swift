@@ -32,7 +32,7 @@ public struct HandedKey: ~Copyable {
     let flags = opened.bytes.unsafeLoad(as: UInt8.self)
     guard flags <= 1 else { throw .decryptionFailed }
     key = try Key(copying: opened.bytes.extracting(1..<(1 + Key.size)))
-    publicKey = opened.bytes.extracting(droppingFirst: 1 + Key.size).withUnsafeBytes { Array($0) }
+    publicKey = opened.bytes.extracting(droppingFirst: 1 + Key.size).octets
     isMemoryAllowed = flags == 1
   }
 
