@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// One file that a switch changes, and the way back.
 public struct FileChange: Codable, Equatable, Sendable {
@@ -43,9 +44,10 @@ public struct FileChange: Codable, Equatable, Sendable {
     case .absent: return translated("remove \(place): \(purposeWords)")
     case .link(let target): return translated("link \(place) to \(target): \(purposeWords)")
     case .file:
-      // The words show a tab as a space. To every program that reads such a file, both are the same.
-      if let line = line?.replacing("\t", with: " ") {
-        return translated("add '\(line)' to \(place): \(purposeWords)")
+      if let line {
+        // The words show a tab as a space. To every program that reads such a file, both are the same.
+        let shown = line.replacing(text: "\t", with: " ")
+        return translated("add '\(shown)' to \(place): \(purposeWords)")
       }
       guard !settings.isEmpty else { return translated("write \(place): \(purposeWords)") }
       let lines = settings.map { translated("\($0.key)=\($0.value) in [\($0.section)]") }

@@ -28,7 +28,7 @@ final class SecurityKeyAsking {
       ?? SecurityKeyProgram.find(beside: LatchkeyPosix.Process.folder)
     guard let found else {
       throw Failure.declined(
-        translated("security keys need the program latchkey-security-key, which is not installed. It is a package."))
+        translated("security keys need the package latchkey-security-key, which is not installed."))
     }
     program = found
   }
@@ -124,8 +124,8 @@ final class SecurityKeyAsking {
     case .noPIN:
       translated(
         """
-        this security key has no PIN, so anybody who finds it could use it. Set a PIN first, with 'fido2-token -S' or in the \
-        settings of a browser, then run this again.
+        this security key has no PIN, so anybody who finds it could use it. Set a PIN first, in the settings of a browser or \
+        with 'fido2-token -S DEVICE' ('fido2-token -L' lists devices), then run this again.
         """)
     case .wrongPIN: wrongPIN(triesLeft)
     case .pausedPIN:

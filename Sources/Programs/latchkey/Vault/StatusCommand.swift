@@ -229,7 +229,10 @@ struct StatusCommand: ParsableCommand {
       return translated(
         "run 'latchkey unlock': give the present login password, then the former one or the recovery code")
     }
-    guard status.generation == 0 else { return translated("run 'latchkey unlock'") }
+    guard status.generation == 0 else {
+      return status.protectors.contains { ListedProtector($0).isSecurityKey }
+        ? translated("run 'latchkey unlock', or 'latchkey unlock --security-key'") : translated("run 'latchkey unlock'")
+    }
     if SessionQuestions.isSystemAccount { return translated("nothing: root and system accounts get no vault") }
     // Only a login without a password has a problem with the device key before there is a vault.
     if status.deviceKey == "unavailable" {

@@ -74,6 +74,8 @@ struct UnlockCommand: ParsableCommand {
           translated(
             "Your login has no password: the vault is unlocked, and its collections unlock when a program needs them."))
       }
+      // No answer would help, and a wrong one would count.
+      if before.state == .locked, before.lockerUp, !before.needsFormerPassword { throw Self.behindLocker }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
       let creates = Self.hasNoVault(before)
       guard !creates || !SessionQuestions.isSystemAccount else {
@@ -111,7 +113,7 @@ struct UnlockCommand: ParsableCommand {
         throw Failure.declined(translated("the vault is unlocked, but \(Self.changed)"))
       case .unlocked: throw Failure.stillLocked(Self.reason(after))
       case .locked where after.lockerUp:
-        throw Failure.stillLocked(translated("the screen is locked, so only the screen locker unlocks the vault."))
+        throw Self.behindLocker
       case .locked, .sealed: throw Failure.stillLocked(Self.reason(after, formerCount: asked.formerCount))
       }
     }
@@ -137,6 +139,10 @@ struct UnlockCommand: ParsableCommand {
       translated(
         "You have no vault yet, and \(ways). If your password is kept elsewhere, as by Kerberos, it creates the vault.")
     } ?? translated("You have no vault yet: your login password creates it, and unlocks it from then on.")
+  }
+
+  private static var behindLocker: Failure {
+    .stillLocked(translated("the screen is locked, so only the screen locker unlocks the vault."))
   }
 
   private static let changed =
