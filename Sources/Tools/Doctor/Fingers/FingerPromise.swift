@@ -1,7 +1,7 @@
 import LatchkeyGettext
 
-/// What becomes weaker with the protector `finger`, and where a finger unlocks the vault on this machine. The person reads it
-/// before the protector is added.
+/// The sentences that a person reads before the protector `finger` is added: where a finger unlocks the vault on this machine, and
+/// the promises that become weaker.
 public struct FingerPromise {
   /// The screen lockers that run as the person, by their PAM services.
   private let personsOwn: [String]
