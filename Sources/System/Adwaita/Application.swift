@@ -119,6 +119,8 @@ public final class Window: Widget {
     if let button {
       adw_toast_set_button_label(toast, button.text)
       adw_toast_set_action_name(toast, button.action)
+      // The usual 5 s are too short to read the message and to reach the button.
+      adw_toast_set_timeout(toast, 15)
     }
     adw_toast_overlay_add_toast(toasts.opaque, toast)
   }
