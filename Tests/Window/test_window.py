@@ -215,6 +215,12 @@ def test_a_signal_closes_the_window(opened):
     wait_until(lambda: window.program.poll() == 0, "the end of the program")
 
 
+def test_a_terminal_can_run_the_window_as_its_only_program(opened):
+    # The program then leads a session. It gives its terminal up, and the kernel sends it SIGHUP for that.
+    program = opened.session.stage / "usr/bin/latchkey-app"
+    opened("-qec", f"exec {program}", "/dev/null", program="/usr/bin/script").wait_for("Unlocked")
+
+
 def test_lock_now_and_the_state_follow_the_session(opened):
     window = opened()
     window.wait_for("Unlocked")

@@ -36,7 +36,10 @@ private func serve(_ options: Options) throws -> Int32 {
   // question of a program in the background stops the window, too.
   let terminal = Glibc.open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
   if terminal >= 0 {
+    // A program that a terminal window runs directly leads its session, and gets SIGHUP when it gives the terminal up.
+    let former = signal(SIGHUP, SIG_IGN)
     _ = ioctl(terminal, UInt(TIOCNOTTY), 0)
+    signal(SIGHUP, former)
     close(terminal)
   }
   try Sodium.initialize()

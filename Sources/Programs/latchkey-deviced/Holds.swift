@@ -240,6 +240,8 @@ final class Holds {
     let word: HoldPacket.Word
     var lost: HoldEnd?
     switch outcome {
+    // The match may come before the news of the seat, which is read here for that reason.
+    case .matched where touch != nil && !LoginSession.isAtSeat(hold.user): word = .away
     case .matched(let moment):
       lost = release(hold, at: moment, forTouch: touch)
       if let lost { end(hold, lost) }

@@ -7,8 +7,8 @@ extension RawSpan {
   /// A copy of the bytes. Not for secrets.
   public var octets: [UInt8] { withUnsafeBytes { Array($0) } }
 
-  /// A copy of the bytes of a range. Not for secrets.
-  public func octets(_ range: Range<Int>) -> [UInt8] { withUnsafeBytes { Array($0[range]) } }
+  /// A copy of the bytes of a range, which must be in range. Not for secrets.
+  public func octets(_ range: Range<Int>) -> [UInt8] { extracting(range).octets }
 
   /// The bytes as text; bytes that are not UTF-8 are replaced. Not for secrets.
   public var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
@@ -39,9 +39,9 @@ extension RawSpan {
   /// Whether one of the bytes is this one.
   public func contains(_ octet: UInt8) -> Bool { withUnsafeBytes { $0.contains(octet) } }
 
-  /// The offset of the first such byte in a range.
+  /// The offset of the first such byte in a range, which must be in range.
   public func firstIndex(of octet: UInt8, in range: Range<Int>) -> Int? {
-    withUnsafeBytes { $0[range].firstIndex(of: octet) }
+    extracting(range).withUnsafeBytes { $0.firstIndex(of: octet) }.map { range.lowerBound + $0 }
   }
 
   /// Whether these bytes are the first ones.

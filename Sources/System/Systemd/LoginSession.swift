@@ -54,7 +54,7 @@ public struct LoginSession: Equatable, Sendable {
     var next = names
     while let name = next.pointee {
       let session = LoginSession(id: String(cString: name))
-      isThere = isThere || session.seat != nil && session.state != "closing"
+      isThere = isThere || session.seat != nil && !session.isRemote && session.state != "closing"
       free(name)
       next += 1
     }
@@ -65,7 +65,7 @@ public struct LoginSession: Equatable, Sendable {
   /// program of a desktop or of tmux, the user's desktop counts, and it must be at a seat. Without logind, nobody is away.
   public static func isAway(process pid: Int32, of user: UInt32) -> Bool {
     guard isLogindRunning else { return false }
-    if let session = ofProcess(pid) { return session.isRemote || session.seat == nil }
+    if let session = ofProcess(pid) { return session.isRemote || session.seat == nil || session.state == "closing" }
     guard let desktop = text({ sd_uid_get_display(user, $0) }).map({ LoginSession(id: $0) }) else { return true }
     return desktop.isRemote || desktop.seat == nil || desktop.type == "tty"
   }

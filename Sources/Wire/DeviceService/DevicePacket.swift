@@ -101,11 +101,13 @@ public enum DeviceRequest: ~Copyable {
   }
 
   private static func read(_ packet: RawSpan) throws -> DeviceRequest {
-    let head = packet.extracting(first: min(packet.byteCount, 4 + DevicePacket.contextLimit))
-    var input = ByteReader(head.octets)
-    guard try input.number(UInt8.self) == DevicePacket.version,
-      let operation = DevicePacket.Operation(rawValue: try input.number())
+    guard packet.byteCount >= 2, packet[0] == DevicePacket.version,
+      let operation = DevicePacket.Operation(rawValue: packet[1])
     else { return .malformed }
+    // The share at the end of `wrap` must not come into ordinary memory.
+    let open = max(2, packet.byteCount - (operation == .wrap ? Key.size : 0))
+    var input = ByteReader(packet.extracting(first: min(open, 4 + DevicePacket.contextLimit)).octets)
+    _ = try input.take(2)
     func ends(_ size: Int) -> Bool { packet.byteCount == size }
     /// Reads a request whose only field is a user or the number of a touch.
     func numbered(_ request: (UInt32) -> DeviceRequest) throws -> DeviceRequest {

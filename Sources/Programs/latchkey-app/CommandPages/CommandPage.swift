@@ -47,6 +47,9 @@ class CommandPage: Page {
     if former != state, area.isOnScreen { load() }
   }
 
+  /// Whether a command runs.
+  var isRunning: Bool { command != nil }
+
   /// Runs a command, and shows its progress. If another command is running, the page stops that one first. But if the running
   /// command changes something, it goes on, and the new command does not start.
   ///

@@ -53,7 +53,8 @@ final class MovingInPage: CommandPage {
       stores.append(Row(translated("None was found"), "GNOME Keyring, KWallet, pass"))
     }
     stores.append(row(translated("A File With Passwords"), command: "latchkey import csv passwords.csv"))
-    lookWhoKeeps()
+    // The vault's state may change while somebody waits for a preview.
+    if !isRunning { lookWhoKeeps() }
   }
 
   /// Says whether other keyrings have stepped aside.

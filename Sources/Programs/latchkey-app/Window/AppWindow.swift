@@ -282,10 +282,13 @@ final class AppWindow {
 
   /// Has the desktop ask for what unlocks the vault.
   private func unlock(then: @escaping (Bool) -> Void = { _ in }) {
+    // A password that is typed before the desktop's dialog is there must not come into the search.
+    items.leave()
     asker.perform({ link throws(Problem) in
       try link.unlockVault()
       return true
     }) { [weak self] result in
+      if let self, items.area.isOnScreen { items.appear() }
       if case .failure(let problem) = result {
         self?.window?.tell(problem)
         then(false)
