@@ -456,7 +456,7 @@ def test_a_part_leaves_the_files_needed(unlocked):
     file = place(unlocked, "Plain.keyring", TEXTUAL)
     done = run(unlocked, "gnome-keyring", file, "--since", "2027-01-01")
     assert done.returncode == DONE and "rm --" not in done.stdout and "Keep the files" in done.stdout
-    assert "not looked at, by --collection or --since: 2" in done.stdout
+    assert "not looked at because of --collection or --since: 2" in done.stdout
     done = run(unlocked, "gnome-keyring", file, "--collection", "nosuch")
     assert done.returncode == FAILED and "There are: Plain ring" in done.stderr
 
