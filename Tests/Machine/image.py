@@ -20,7 +20,7 @@ AUTHENTICATOR = REPOSITORY / "Tests/support/authenticator.py"
 CACHE = REPOSITORY / ".build/machine"
 # The kernel's package depends on the tools that make its initial file system.
 PACKAGES = (
-    "linux-image-cloud-amd64 systemd-sysv udev kmod dbus dbus-user-session libpam-systemd login passwd "
+    "linux-image-cloud-amd64 systemd-sysv udev kmod dbus dbus-user-session libpam-systemd login passwd procps "
     "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libfido2-1 libsecret-tools "
     "libtss2-esys-3.0.2-0 libtss2-tcti-device0 libtss2-tctildr0 libpam-u2f pamu2fcfg "
     "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography polkitd"

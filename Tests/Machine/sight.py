@@ -103,10 +103,10 @@ def record_covering_keys(machine):
 
 
 def last_covering_key(machine):
-    """The key that covers the tier keys since the last unlock, and the private key that opens it after a touch. latchkeyd
-    makes these two after each other, and no other key after them."""
+    """The key that covers the tier keys since the last unlock, and the private key that opens it after a touch. At an unlock,
+    latchkeyd makes the private key, then the covering key, and at last a key to seal the covering key for its way."""
     made = bytes(byte ^ 0x55 for byte in machine.root.read_file(RECORDED))
-    return made[-32:], made[-64:-32]
+    return made[-64:-32], made[-96:-64]
 
 
 def lock(machine):

@@ -88,6 +88,7 @@ def test_neither_k_nor_a_is_in_memory_with_a_tpm(machine, known, password):
 
 
 def test_a_tier_key_that_a_program_keeps_is_found(machine, known, password):
+    lock(machine)
     unlock(machine.console, password)
     machine.root.run(f"systemd-run -q --unit=keeper --property=StandardOutput=file:/run/keeper {INSIDE}/keeper latchkeyd")
     eventually(lambda: machine.root.run("grep kept /run/keeper", check=False).returncode == 0, what="the copy")
@@ -100,8 +101,11 @@ def test_a_tier_key_that_a_program_keeps_is_found(machine, known, password):
 
 def test_k_is_found_without_a_tpm(machine, known, password):
     """The TPM's devices are gone, so K stays in latchkey-deviced. The search finds K by the same record."""
+    lock(machine)
     machine.root.run("systemctl stop latchkey-deviced.service && rm /dev/tpm0 /dev/tpmrm0")
     machine.console.run(f"printf %s '{password}' | latchkey protector remove finger --stdin")
+    # The password has unlocked the vault.
+    lock(machine)
     add_finger(machine, password)
     know_covering_key(machine, known, "in memory")
     lock(machine)
