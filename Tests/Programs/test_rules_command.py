@@ -48,7 +48,7 @@ def test_no_rule_and_a_named_class(rules):
     done = rules("test", "service=mail")
     assert (done.returncode, done.stdout) == (DONE, "when-unlocked\nNo rule fits, so this is the default class.\n")
     done = rules("test", "service=sync", "latchkey:accessible=when-unlocked-this-device-only")
-    assert done.stdout == "when-unlocked-this-device-only\nThe attribute latchkey:accessible names it.\n"
+    assert done.stdout == "when-unlocked-this-device-only\nThe attribute latchkey:accessible names the class.\n"
 
 
 def test_json(rules):
@@ -88,7 +88,7 @@ def test_check(rules):
     assert done.stdout == f"{rules.user}: does not exist, and is optional\n{rules.shipped}: 1 rule\n"
     done = rules("check", mine="- {name: a, match: {a: b}, class: always}\n")
     assert done.stdout.splitlines()[:2] == [
-        f"{rules.user}: 1 rule", f"{rules.user}:1: always needs no password, and is deprecated"]
+        f"{rules.user}: 1 rule", f"{rules.user}:1: the class always needs no password, and is deprecated"]
 
     done = rules("check", mine="- {name: a, match: {'*': '*'}, class: after-first-unlock}\n")
     assert done.stdout.splitlines()[1] == f"{rules.user}:1: the name '*' is literal: * and ? are patterns in values only"
