@@ -11,7 +11,7 @@ from support.report import Report, minutes
 from support.secondtries import Load, allowed, note
 
 # Most tests wait for other processes, so more parts run than there are processors.
-AT_A_TIME = 4
+AT_A_TIME = 3
 
 
 @contextlib.contextmanager
