@@ -90,7 +90,7 @@ def test_neither_k_nor_a_is_in_memory_with_a_tpm(machine, known, password):
 def test_a_tier_key_that_a_program_keeps_is_found(machine, known, password):
     lock(machine)
     unlock(machine.console, password)
-    machine.root.run(f"systemd-run -q --unit=keeper --property=StandardOutput=file:/run/keeper {INSIDE}/keeper latchkeyd")
+    machine.root.run(f"systemd-run -q --unit=keeper --property=StandardOutput=file:/run/keeper {INSIDE}/keeper alice latchkeyd")
     eventually(lambda: machine.root.run("grep kept /run/keeper", check=False).returncode == 0, what="the copy")
     lock(machine)
     sight = Sight(machine, known, "locked, beside a program that keeps a copy")
