@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every target is Swift 6, and a warning is an error waiting for a release.
+/// Every target is Swift 6, and existential types are marked by `any`.
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
 /// For the layers whose types lend their memory as spans (`RawSpan` properties of non-copyable owners).
@@ -277,7 +277,7 @@ let package = Package(
         .linkedLibrary("pam"),  // Embedded Swift writes no autolink entries
         .unsafeFlags(
           // Never unmapped: libpam calls back into it. No lazy binding: nothing can be missing halfway through a login.
-          // Without a name of its own, the file would have the path at which it was linked.
+          // Without a soname, programs would know the module by the path to which the linker wrote it.
           ["-z", "nodelete", "-z", "now", "-z", "relro", "-z", "defs", "-soname", "pam_latchkey.so"]
             .flatMap { ["-Xlinker", $0] }
             + ["-Xlinker", "--version-script=\(Context.packageDirectory)/Sources/PAM/PAMModule/exports.map"]),

@@ -131,7 +131,7 @@ import Testing
 
   @Test func whatTheLogDoesNotKnowIsNoPage() {
     let whole = GetAccessLog.packet(answering: .specimen)
-    // The first line's fields: more, count, flags, action, outcome.
+    // The fields at these places: more, count, and then flags, action and outcome of the first entry.
     for (place, value) in [(2, 2), (3, 41), (28, 4), (29, 0), (29, 5), (30, 0), (30, 14)] {
       var bytes = whole
       bytes[place] = UInt8(value)

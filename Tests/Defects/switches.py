@@ -11,7 +11,7 @@ FLOORS = ("System", "Vault", "Wire", "Daemon", "Prompt", "Tools", "PAM", "Keycha
 NUMBER = Path("/proc/sys/vm/admin_reserve_kbytes")
 BASE = 9000
 
-# The switch uses neither an import nor Foundation, because the PAM module has neither.
+# The switch imports nothing, because the PAM module imports nothing, not even Foundation.
 SWITCH = """
 @_silgen_name("__open") private func latchkeyOpen(_ path: UnsafePointer<UInt8>, _ flags: Int32) -> Int32
 @_silgen_name("__read") private func latchkeyRead(_ file: Int32, _ into: UnsafeMutableRawPointer, _ count: Int) -> Int

@@ -237,7 +237,7 @@ struct HostileKeybagTests {
     #expect(decoding(short.resummed) == .newerFormat(7))
   }
 
-  // The reader refuses such a keybag without a password, so Argon2id has not run.
+  // The reader refuses such a keybag before it gets a password, so Argon2id has not run.
   @Test("Unreasonable numbers are refused before any password is tried")
   func unreasonable() {
     let mebibyte = UInt64(1) << 20

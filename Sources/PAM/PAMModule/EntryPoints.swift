@@ -44,8 +44,8 @@ public func closeSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int3
   return PAM_IGNORE
 }
 
-/// Creates the vault in `latchkey-unlock`. With this call the application of `latchkey-unlock` says that the whole stack has
-/// accepted the password and that there is no vault. In other services this does nothing.
+/// Creates the vault, if the PAM service is `latchkey-unlock`. With this call the application of that service says that the whole
+/// stack has accepted the password and that there is no vault. In other services this does nothing.
 ///
 /// On a line for a passphrase or a finger, this returns success. If it returned PAM_IGNORE, libpam would count no answer at all,
 /// and pam_setcred would fail for a stack with only this line. After a refusal by authenticate, libpam fails pam_setcred in any

@@ -137,7 +137,7 @@ public struct Folder: ~Copyable {
     try descriptor.synchronize()
   }
 
-  /// Gives the file `name` another name, which nothing may have yet, and waits until that is on the disk.
+  /// Renames the file `name` to `other`, and waits until the change is on the disk. No file may have the new name yet.
   ///
   /// - Throws: ``PosixError``: `EEXIST`.
   public borrowing func rename(_ name: String, to other: String) throws(PosixError) {

@@ -88,7 +88,7 @@ public struct SecureBytes: ~Copyable {
   /// Erases the bytes, which remain in place as zeros.
   public mutating func erase() { sodium_memzero(start, count) }
 
-  /// Moves the bytes from `offset` on to the beginning, and erases the rest.
+  /// Moves the bytes that start at `offset` to the beginning, and erases the rest.
   public mutating func removeFirst(_ offset: Int) {
     precondition((0...count).contains(offset))
     start.copyMemory(from: start + offset, byteCount: count - offset)

@@ -3,7 +3,7 @@ import Glibc
 /// A signal that comes when a turn of the event loop takes longer than a moment, and then again and again until the turn ends.
 /// The signal ends a wait of the turn in the kernel.
 ///
-/// A sender can put descriptors into a message, and close its own. This process then has the last descriptor of a network
+/// A sender can put descriptors into a message, and close its own copies. This process then has the last descriptor of a network
 /// connection. When it closes that descriptor, the kernel waits for the connection's peer as long as the sender wished (SO_LINGER).
 /// This also happens if the descriptor is unread in a local socket, or was not requested.
 enum Alarm {

@@ -8,8 +8,8 @@ extension Bus {
   /// Signals from before the bus accepted the rule are lost, so ask for a state only after `installed`.
   ///
   /// A peer can send a signal directly to this connection, without regard to all match rules. So `sender` is compared here once
-  /// more, for unique names and for the bus driver. Another well-known name cannot be compared: give the unique name of its owner
-  /// if the sender matters.
+  /// more, for unique names and for the bus driver. Any well-known name except the bus driver's cannot be compared. If the
+  /// sender matters, give the unique name of the name's owner.
   ///
   /// - Parameters:
   ///   - arg0: only signals whose first argument is this string.

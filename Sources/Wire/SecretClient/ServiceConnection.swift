@@ -40,7 +40,7 @@ public final class ServiceConnection {
   public private(set) var owner = ""
   /// The credentials of the owner.
   private var ownerCredentials: PeerCredentials?
-  /// A waiting call checks at this interval whether latchkeyd is stopped, in milliseconds.
+  /// The interval, in milliseconds, at which a waiting call checks whether latchkeyd is stopped.
   private static let lookInterval = 2000
   /// Whether the connection to the bus was lost.
   public private(set) var isLost = false

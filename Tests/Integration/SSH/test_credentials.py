@@ -52,6 +52,6 @@ def test_an_item_that_locks_with_the_screen_needs_a_rule(unlocked):
     store(unlocked, "allowed", "systemd-unit=late.service", "systemd-credential=token", "systemd-unlocked=yes")
     late = b"\0d1e2/unit/late.service/token"
     assert ask(unlocked, late) == (b"allowed", 0)
-    # Behind the lock, no prompt appears.
+    # While the session is locked, no prompt appears.
     unlocked.lock()
     assert ask(unlocked, late) == (b"", 1)

@@ -111,7 +111,7 @@ final class QuestionQueue {
     self.arguments = arguments
   }
 
-  /// Asks a question after all that already wait.
+  /// Puts a question behind all questions that already wait.
   func ask(_ question: Question) {
     guard waiting.count < Self.limit else { return question.end(false) }
     waiting.append(question)

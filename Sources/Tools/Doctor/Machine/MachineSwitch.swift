@@ -15,7 +15,7 @@ package struct MachineSwitch {
   /// Whether Latchkey is the only provider for all users.
   package var isTakenOver: Bool { hasRecord && !hasMask }
 
-  /// Whether Latchkey stepped aside for all users, or an administrator masked it after it took over. Only the record
+  /// True in two cases: Latchkey stepped aside for all users, or it took over and an administrator masked it later. Only the record
   /// distinguishes the two, and only root reads the record.
   package var isMaskedWithRecord: Bool { hasRecord && hasMask }
 

@@ -141,7 +141,8 @@ struct VaultFilesExamination {
       fix: .command("chmod 600 \(path) && latchkey lock && latchkey unlock"))
   }
 
-  /// No command of root's changes its owner, because a program of the session could replace it by a link in between.
+  /// The advice has no command by which root changes the file's owner: before the command runs, a program of the session could put a
+  /// link in the file's place.
   private func foreign(_ name: String) -> Finding {
     let path = "\(folder)/\(name)"
     return Finding(
