@@ -288,7 +288,7 @@ final class AppWindow {
       try link.unlockVault()
       return true
     }) { [weak self] result in
-      if let self, items.area.isOnScreen { items.appear() }
+      if let self, items.widget.isOnScreen { items.appear() }
       if case .failure(let problem) = result {
         self?.window?.tell(problem)
         then(false)
