@@ -114,7 +114,7 @@ def test_programs_read_english(speaker, daemon):
 
 # Names of classes, of a schema and of columns, which help lists.
 NAMES = ["when-unlocked", "after-first-unlock", "when-passcode-set", "always", "this-device-only", "org.latchkey.Login", "label, url, user, password",
-         "notes, totp, fields, realm, group, created, modified"]  # fmt: skip
+         "notes, totp, fields", "realm, group, created, modified"]  # fmt: skip
 
 
 def test_help_has_no_english_sentence(speaker):
