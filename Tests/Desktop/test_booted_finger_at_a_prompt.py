@@ -3,6 +3,7 @@ The person leaves the field empty, and touches the reader."""
 
 import pexpect
 import pytest
+from support.machine import eventually
 from support.virtualreader import RIGHT
 from test_booted_finger_at_the_locker import SECRET, await_held, desktop, line  # noqa: F401
 from test_booted_fingers import PINENTRY, reader  # noqa: F401
@@ -33,13 +34,17 @@ def choose_finger(session):
 
 def touch(reader, session, finger, answer):  # noqa: F811
     """Touches the reader until the prompt has an answer. A finger that comes before fprintd has begun is lost."""
-    for tries_left in (4, 3, 2, 1, 0):
-        reader.lay(finger)
+
+    def is_answered():
+        # The answer may also come late to the finger before, when nobody reads this one.
+        reader.is_read(finger)
         try:
-            return session.expect(answer, timeout=5)
+            session.expect(answer, timeout=5)
         except pexpect.TIMEOUT:
-            if tries_left == 0:
-                raise
+            return False
+        return True
+
+    eventually(is_answered, 60, "the prompt's answer to the finger")
 
 
 def finish(session):

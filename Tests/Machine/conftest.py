@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 
 import pytest
 from qemu import Machine, Unavailable
@@ -20,6 +21,12 @@ def running(**options):
         pytest.skip(f"no machine could be booted: {why}")
     with machine:
         yield machine
+
+
+@pytest.fixture(scope="module")
+def password():
+    """A word that is nowhere in a machine's memory before somebody types it."""
+    return "Password-" + secrets.token_hex(12)
 
 
 @pytest.fixture(scope="module")

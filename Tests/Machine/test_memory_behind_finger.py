@@ -6,8 +6,6 @@ memory has it. latchkeyd chooses K by chance, so a library in latchkeyd writes d
 The controls: the same search finds K when it is in a program's memory, and finds a tier key that a program keeps.
 """
 
-import secrets
-
 import pytest
 from conftest import running
 from qemu import eventually
@@ -29,11 +27,6 @@ from sight import (
 
 # Each unlock by the password makes a new K, and takes another way through the kernel's memory.
 ROUNDS = 4
-
-
-@pytest.fixture(scope="module")
-def password():
-    return "Password-" + secrets.token_hex(12)
 
 
 @pytest.fixture(scope="module")

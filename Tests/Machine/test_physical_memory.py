@@ -8,7 +8,6 @@ the password, which belong to the terminal, login and libpam.
 """
 
 import re
-import secrets
 
 import pytest
 from agreement import Agreement
@@ -16,14 +15,8 @@ from conftest import running
 from qemu import eventually
 from sight import INSIDE, UID, Known, Sight, add_items, assert_nothing, lock, log_in, unlock
 
-
 # Further unlocks and locks. A trace that is left by chance does not appear each time.
 ROUNDS = 3
-
-
-@pytest.fixture(scope="module")
-def password():
-    return "Password-" + secrets.token_hex(12)
 
 
 @pytest.fixture(scope="module")

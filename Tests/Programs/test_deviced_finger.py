@@ -1,5 +1,6 @@
 """latchkey-deviced holds covering keys, lets fprintd verify a finger, and returns a key only to its holder."""
 
+import contextlib
 import os
 import signal
 
@@ -321,14 +322,21 @@ def test_nobody_else_has_a_finger_verified_and_nobody_from_elsewhere(service, re
         assert "Claim root" not in reader.calls and held(service, ROOT)[0] == "inMemory"
 
 
-@pytest.mark.parametrize("is_waiting", [False, True], ids=["at the reader", "in front of it"])
-def test_person_who_leaves_the_seat_gives_the_reader_back(at_seat, reader, is_waiting):
+@contextlib.contextmanager
+def awaiting_finger(service, reader, is_waiting):
+    """A holder whose prompt waits for a finger: at the reader, or until fprintd has released the reader for it."""
     reader.pause = is_waiting
-    with Holder(at_seat.path) as holder:
+    with Holder(service.path) as holder:
         assert holder.touch(1) == "place"
         reader.wait_for_person()
         if is_waiting:
             assert holder.touch(1, LEAVE) == "givenUp" and holder.touch(2) == "place"
+        yield holder
+
+
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["at the reader", "in front of it"])
+def test_person_who_leaves_the_seat_gives_the_reader_back(at_seat, reader, is_waiting):
+    with awaiting_finger(at_seat, reader, is_waiting) as holder:
         reader.leave_seat()
         assert holder.word(1 + is_waiting) == "away"
         reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept")
@@ -376,12 +384,7 @@ def test_locker_takes_the_reader_from_a_prompt(at_seat, reader):
 
 @pytest.mark.parametrize("is_waiting", [False, True], ids=["at the reader", "in front of it"])
 def test_sleep_gives_up_the_reader_of_a_prompt(at_seat, reader, is_waiting):
-    reader.pause = is_waiting
-    with Holder(at_seat.path) as holder:
-        assert holder.touch(1) == "place"
-        reader.wait_for_person()
-        if is_waiting:
-            assert holder.touch(1, LEAVE) == "givenUp" and holder.touch(2) == "place"
+    with awaiting_finger(at_seat, reader, is_waiting) as holder:
         reader.sleep()
         assert reader.claimant is None
         heard = [holder.socket.recv(4096)[2:] for _ in range(2)]

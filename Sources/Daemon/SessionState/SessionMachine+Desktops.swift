@@ -13,7 +13,7 @@ extension SessionMachine {
 
   /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine, because a password
   /// from the network must not unlock behind its locked screen. A text login does not count as a desktop here, even after `startx`:
-  /// its person may have left and now work over the network.
+  /// the person may have left the machine, and work over the network now.
   public var remoteDesktopServices: Set<String> {
     let desktops = sessions.values.map(\.facts).filter(\.isGraphical)
     return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []

@@ -17,7 +17,7 @@ enum SecurityKeyWording {
       button: translated("Continue"))
   }
 
-  /// The text while the key does not wait for a touch yet.
+  /// The text that is shown until the key waits for a touch.
   static var work: PromptText {
     PromptText(title: title, message: translated("Waiting for your security key."), label: "", button: "")
   }

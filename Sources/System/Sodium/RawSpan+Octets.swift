@@ -7,7 +7,7 @@ extension RawSpan {
   /// A copy of the bytes. Not for secrets.
   public var octets: [UInt8] { withUnsafeBytes { Array($0) } }
 
-  /// A copy of the bytes of a range, which must be in range. Not for secrets.
+  /// A copy of the bytes at the offsets of a range, all of which must exist. Not for secrets.
   public func octets(_ range: Range<Int>) -> [UInt8] { extracting(range).octets }
 
   /// The bytes as text; bytes that are not UTF-8 are replaced. Not for secrets.
@@ -39,7 +39,7 @@ extension RawSpan {
   /// Whether one of the bytes is this one.
   public func contains(_ octet: UInt8) -> Bool { withUnsafeBytes { $0.contains(octet) } }
 
-  /// The offset of the first such byte in a range, which must be in range.
+  /// The first offset in a range at which such a byte is. All offsets of the range must exist.
   public func firstIndex(of octet: UInt8, in range: Range<Int>) -> Int? {
     extracting(range).withUnsafeBytes { $0.firstIndex(of: octet) }.map { range.lowerBound + $0 }
   }

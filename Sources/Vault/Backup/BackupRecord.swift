@@ -56,7 +56,7 @@ public struct BackupDevice: Equatable, Sendable {
   public let identity: [UInt8]
   /// The key, wrapped by the device key. The device key opens this, even if the vault is lost.
   public let byKey: [UInt8]
-  /// The key, wrapped under the device's share of the vault. It can be opened if the device key has moved but the vault still
+  /// The key, wrapped under the device's share of the vault. The share opens this if the device key has moved but the vault still
   /// exists.
   public let byShare: [UInt8]
 

@@ -29,7 +29,7 @@ public struct HandedKey: ~Copyable {
   public init(opening sealed: [UInt8], with secret: borrowing Key) throws(SodiumError) {
     let opened = try SealedBox.open(sealed.span.bytes, secret: secret)
     guard opened.count == HandedKey.size else { throw .decryptionFailed }
-    let flags = opened.bytes.unsafeLoad(as: UInt8.self)
+    let flags = opened[0]
     guard flags <= 1 else { throw .decryptionFailed }
     key = try Key(copying: opened.bytes.extracting(1..<(1 + Key.size)))
     publicKey = opened.bytes.extracting(droppingFirst: 1 + Key.size).octets

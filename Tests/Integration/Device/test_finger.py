@@ -182,23 +182,25 @@ def test_behind_the_lock_no_process_has_a_tier_key_or_the_key_that_covers_it(ses
         chip.close()
 
 
-def test_the_covering_key_does_not_cross_the_socket_in_the_clear(world):
-    """The kernel frees the buffers of sockets without clearing them."""
+def handed_over(world):
+    """Locks the vault, and unlocks it by the password. Returns the packets to the service, and the covering key."""
     with Delay(world.service.path, world.session.uid, passes=True) as delay:
         world.lock()
         world.type_password()
         _, key = delay.hand_over()
     wait_until(world.is_ready, "the hand-over")
-    assert any(packet[1] == HOLD for packet in delay.packets)
-    assert not any(key[:16] in packet or key[16:] in packet for packet in delay.packets)
+    return delay.packets, key
+
+
+def test_the_covering_key_does_not_cross_the_socket_in_the_clear(world):
+    """The kernel frees the buffers of sockets without clearing them."""
+    packets, key = handed_over(world)
+    assert any(packet[1] == HOLD for packet in packets)
+    assert not any(key[:16] in packet or key[16:] in packet for packet in packets)
 
 
 def test_a_key_without_a_tpm_is_found(world):
-    with Delay(world.service.path, world.session.uid, passes=True) as delay:
-        world.lock()
-        world.type_password()
-        _, key = delay.hand_over()
-    wait_until(world.is_ready, "the hand-over")
+    _, key = handed_over(world)
     world.lock()
     assert world.found({"K": key}) == {"K"}
 

@@ -27,8 +27,6 @@ final class FingerHold {
   /// The hand-over, until the service has answered.
   private final class HandOver {
     let key: HandedKey
-    /// Whether the key went over the present connection. Before that, the service makes a key that it is sealed to.
-    var isSent = false
     var retry: EventSource?
     var deadline: EventSource?
 
@@ -38,6 +36,8 @@ final class FingerHold {
   /// A connection to the service.
   private final class Link {
     let socket: LocalSocket
+    /// Whether the covering key went over this connection. Before that, the service makes a key to which it is sealed.
+    var hasCoveringKey = false
     var source: EventSource?
 
     init(_ socket: consuming LocalSocket) { self.socket = socket }
@@ -214,14 +214,13 @@ final class FingerHold {
   private func send(_ handOver: HandOver, sealedTo publicKey: [UInt8], on link: Link) {
     do throws(SodiumError) {
       let packet = try DevicePacket.hold(handOver.key, sealedTo: publicKey)
-      handOver.isSent = true
+      link.hasCoveringKey = true
       // If the service has dropped the connection, the next event says so, and the key is sent again.
       try? link.send(packet)
     } catch { end(.device(.invalidReply)) }
   }
 
   private func sendAgain(_ handOver: HandOver, _ covered: Covered) {
-    handOver.isSent = false
     state = .handsOver(handOver, nil, covered)
     handOver.retry = try? loop.addTimer(after: Self.retryTime) { [weak self] in self?.send() }
   }
@@ -246,7 +245,7 @@ final class FingerHold {
     let bytes = packet.bytes.extracting(first: size)
     switch state {
     case .none: return
-    case .handsOver(let handOver, let present?, _) where present === link && !handOver.isSent:
+    case .handsOver(let handOver, let present?, _) where present === link && !link.hasCoveringKey:
       switch HoldPacket.made(bytes) {
       case .success(let publicKey): send(handOver, sealedTo: publicKey, on: link)
       case .failure(.unavailable(let reason)): end(reason)

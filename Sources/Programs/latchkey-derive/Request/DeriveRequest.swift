@@ -52,9 +52,8 @@ struct DeriveRequest: ~Copyable {
   }
 
   init?(decoding bytes: RawSpan) {
-    guard bytes.byteCount >= Int(HELPER_HEAD_SIZE), bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION)
-    else { return nil }
-    let number = bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
+    guard bytes.byteCount >= Int(HELPER_HEAD_SIZE), bytes[0] == UInt8(HELPER_VERSION) else { return nil }
+    let number = bytes[1]
     guard helper_has_operation(number), let operation = HelperOperation(rawValue: number) else { return nil }
     var texts: [String] = []
     var position = Int(HELPER_HEAD_SIZE)

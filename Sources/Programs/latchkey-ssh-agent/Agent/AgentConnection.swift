@@ -122,7 +122,9 @@ final class AgentConnection {
   func answer(_ message: [UInt8]) {
     guard !hasEnded, isWaiting else { return }
     isWaiting = false
-    output = ([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: message.count >> $0) } + message)[...]
+    var framed = SSHWriter()
+    framed.string(message)
+    output = framed.bytes[...]
     write()
   }
 

@@ -59,7 +59,7 @@ package struct UnitFiles {
     var commands: [String] = []
     for line in sources.flatMap({ root.lines($0) }) where line.hasPrefix("ExecStart=") {
       let command = line.dropFirst("ExecStart=".count)
-      // In a unit, an empty value removes the lines before it.
+      // In a unit file, an empty `ExecStart=` removes the commands of earlier lines.
       if command.isEmpty { commands = [] } else { commands.append(String(command)) }
     }
     return commands

@@ -317,8 +317,8 @@ public final class ItemReader {
   }
 
   /// Of the collection's items with exactly these attributes, the one that was changed last, and its twin. The twin differs from it
-  /// only in the implied schema (``GenericSchema``). Two different clients can cause such a pair. If there are more items, a
-  /// program wanted several, and none of them is a twin.
+  /// only in the implied schema (``GenericSchema``). Two different clients can cause such a pair. If more than
+  /// two items have these attributes, a program stored several on purpose, and no item is a twin.
   func same(
     _ attributes: [String: String], in collection: Int64
   ) throws(VaultError) -> (newest: PlacedItem, twin: PlacedItem?)? {
